@@ -37,6 +37,7 @@ build: ## build everything, for development
 test: ## run all tests; start and stop a PostgreSQL and a Redis for them
 	scripts/setup --test
 	scripts/webhook-libraries
+	scripts/jwt-libraries
 	scripts/fetch-model --out '$(MODEL_FILE)'
 	cargo test --workspace --doc --locked
 	@if command -v cargo-nextest >/dev/null; then set -- cargo nextest run; else set -- cargo test --lib --bins --tests --no-fail-fast; fi; \
@@ -60,7 +61,7 @@ check: ## check formatting, lints, layers, tests, licences, the OpenAPI document
 	scripts/check-clients
 	scripts/check-chat-page
 
-openapi: ## regenerate the OpenAPI documents and the tables of operations, events, formulas, expressions and nodes of flows
+openapi: ## regenerate the OpenAPI documents and the tables of operations, roles, events, formulas, expressions and nodes of flows
 	@mkdir -p target
 	cargo run -q --locked -p server -- openapi > target/openapi.public.json
 	cargo run -q --locked -p server -- openapi --partner > target/openapi.partner.json
@@ -69,8 +70,9 @@ openapi: ## regenerate the OpenAPI documents and the tables of operations, event
 	cargo run -q --locked -p server -- openapi --formulas > target/formulas.md
 	cargo run -q --locked -p server -- openapi --expressions > target/expressions.md
 	cargo run -q --locked -p server -- openapi --flow-nodes > target/flow-nodes.md
+	cargo run -q --locked -p server -- openapi --roles > target/roles.txt
 	mv target/openapi.public.json target/openapi.partner.json .
-	mv target/operations.txt target/events.md target/formulas.md target/expressions.md target/flow-nodes.md docs/
+	mv target/operations.txt target/roles.txt target/events.md target/formulas.md target/expressions.md target/flow-nodes.md docs/
 
 bench: ## run the benchmarks and write docs/benchmarks.md
 	scripts/bench

@@ -3,19 +3,24 @@
 use crate::traces::Traces;
 use crate::version::VERSION;
 use crate::{process, sandbox_metrics};
+use accounts::SessionTokens;
 use auth::{CountContacts, Directory, Quotas, RateWindows, Seal, SealedTable, Spending, SpentMicros};
 use billing::BillingSettings;
 use channels::Network;
 use chatnet::Chatnet;
 use conversations::{Transcriber, Workers};
+use dashboard::InsecureSignIn;
 use egress::Connector;
 use events::{EventConsumer, Readers, readers_behind};
 use files::{Files, Objects};
 use flows::FlowEngine;
 use jobs::Runner;
+use mcp::{Endpoint, Tools};
 use model::Result;
+use oauth::AccessTokens;
+use oauth::clients::Clients;
 use operation::{
-    BaseUrl, CauseHeader, Declarations, Group, Limits, LocalCalls, Metrics, Parts, Pipeline, RawRoute,
+    BaseUrl, CauseHeader, Declarations, Group, Limits, LocalCalls, Metrics, Mount, Parts, Pipeline, RawRoute,
     Registry, RequestLog, RequestMetrics, Services,
 };
 use ports::{
@@ -37,7 +42,7 @@ use tokio::sync::watch;
 use webhooks::Deliveries;
 
 /// All groups. Each can use what those before it have started, and what any of them declares.
-const GROUPS: [Group; 22] = [
+const GROUPS: [Group; 25] = [
     operation::FOUNDATION,
     transfer::ENGINE,
     variables::GROUP,
@@ -60,6 +65,9 @@ const GROUPS: [Group; 22] = [
     inbound::GROUP,
     flows::GROUP,
     automations::GROUP,
+    dashboard::PAGES,
+    dashboard::OAUTH,
+    mcp::GROUP,
 ];
 
 /// What all groups declare.
@@ -109,6 +117,10 @@ pub struct ServiceParts {
     pub rates: RateWindows,
     /// How the world reaches the service, without `/api/v1`.
     pub base_url: String,
+    /// Whether OAuth clients may register themselves.
+    pub oauth_registration: bool,
+    /// Whether people may sign in over plain http from other machines.
+    pub insecure_sign_in: InsecureSignIn,
     /// What the installation set.
     pub limits: Limits,
     /// How long logs are kept, where that differs from the default.
@@ -131,6 +143,8 @@ pub struct Service {
     pub pipeline: Arc<Pipeline>,
     /// The published documents.
     pub contracts: Arc<Contracts>,
+    /// The MCP server.
+    pub tools: Arc<Tools>,
     /// What is served beside the API.
     pub raw_routes: Arc<[Arc<dyn RawRoute>]>,
     /// Drives runs.
@@ -151,6 +165,8 @@ pub struct Service {
     pub metrics: Arc<Metrics>,
     /// The logs that have a size.
     pub logs: Logs,
+    /// The settings of the MCP server. Tests wait shorter.
+    pub mcp: mcp::Settings,
     stop: watch::Sender<bool>,
     log_writer: tokio::task::JoinHandle<()>,
     /// Keeps other processes from serving the same SQLite file.
@@ -185,6 +201,8 @@ impl Service {
             registry: registry.clone(),
             db: db.clone(),
             directory: services.get()?,
+            session_tokens: services.get()?,
+            access_tokens: services.get()?,
             rates: services.get()?,
             quotas: services.get()?,
             spending: services.get()?,
@@ -214,6 +232,8 @@ impl Service {
             readiness: Arc::new(Readiness::new(db.clone(), readers_behind)),
             metrics: Arc::new(Metrics::new(db, metrics, table_gauges)?),
             logs,
+            tools: Arc::new(Tools::new(pipeline.clone())),
+            mcp: mcp::Settings::new(&services.get::<BaseUrl>()?.0, VERSION),
             pipeline,
             stop,
             log_writer,
@@ -223,13 +243,21 @@ impl Service {
 
     /// What is served, for an HTTP server. Without other origins, and without a chat.
     pub fn api(&self) -> Api {
+        self.api_for(&[])
+    }
+
+    /// The same with the origins whose pages may call the service from a browser.
+    pub fn api_for(&self, origins: &[String]) -> Api {
+        let settings = mcp::Settings { origins: origins.to_vec(), ..self.mcp.clone() };
+        let mcp = Endpoint::new(self.pipeline.clone(), self.tools.clone(), &settings);
         Api {
             pipeline: self.pipeline.clone(),
+            mounts: Arc::new([Arc::new(mcp) as Arc<dyn Mount>]),
             contracts: self.contracts.clone(),
             raw_routes: self.raw_routes.clone(),
             readiness: self.readiness.clone(),
             metrics: self.metrics.clone(),
-            cors_origins: Arc::default(),
+            cors_origins: origins.into(),
             home: Home { version: VERSION, chat: None },
         }
     }
@@ -252,6 +280,16 @@ fn foundation(parts: ServiceParts, declared: Declarations, registry: &Arc<Regist
     let (db, seal, services) = (parts.db, Arc::new(parts.seal), declared.services);
     seal.declare(declared.sealed);
     let directory = Directory::new(db.clone()).counting_contacts(services.cloned::<CountContacts>()?);
+    let directory = Arc::new(directory);
+    let session_tokens = SessionTokens::new(db.clone(), directory.clone(), seal.clone(), &parts.base_url);
+    let access_tokens = AccessTokens::new(db.clone(), directory.clone());
+    let clients = Clients::new(
+        db.clone(),
+        seal.clone(),
+        parts.connector.clone(),
+        vec![parts.base_url.clone(), format!("{}/oauth/token", parts.base_url)],
+        parts.oauth_registration,
+    );
     let spending = Spending::new(db.clone(), services.cloned::<SpentMicros>()?);
     let contact_uses = ContactUses::default();
     let shapes = Shapes::new(services.all::<&'static Kind>())
@@ -261,7 +299,10 @@ fn foundation(parts: ServiceParts, declared: Declarations, registry: &Arc<Regist
         .with_contact_uses(contact_uses.clone());
     let network = parts.network_connector.unwrap_or_else(|| parts.connector.clone());
     let services = services
-        .with(directory)
+        .with_shared(directory)
+        .with(session_tokens)
+        .with(access_tokens)
+        .with(clients)
         .with(spending)
         .with(Quotas::new(db.clone()))
         .with(parts.rates)
@@ -276,6 +317,7 @@ fn foundation(parts: ServiceParts, declared: Declarations, registry: &Arc<Regist
         .with(parts.runtime)
         .with(CauseHeader::new(seal.clone(), &parts.base_url))
         .with(BaseUrl(parts.base_url))
+        .with(parts.insecure_sign_in)
         .with(BillingSettings { recharge_url: None })
         .with(Logs::new(&declared.logs, &parts.retention)?)
         .with(LocalCalls::default())

@@ -2,7 +2,7 @@
 
 use crate::log_settings::LogSettings;
 use crate::values::{SandboxMode, base_url, http_url, origin, whole};
-use clap::{Arg, Args, Command, FromArgMatches as _};
+use clap::{Arg, ArgAction, Args, Command, FromArgMatches as _};
 use input::nearest;
 use providers::{Prices, Tiers};
 use std::collections::BTreeMap;
@@ -92,6 +92,29 @@ pub struct Config {
         value_parser = origin
     )]
     pub cors_origins: Vec<String>,
+
+    /// Whether OAuth clients may register themselves (RFC 7591). Registrations take no space in the database.
+    #[arg(
+        long,
+        env = "SVC_OAUTH_REGISTRATION",
+        global = true,
+        value_name = "BOOL",
+        default_value_t = true,
+        action = ArgAction::Set
+    )]
+    pub oauth_registration: bool,
+
+    /// Whether people may sign in although the base URL is plain `http` and not on this machine: `true` or `false`. Others on
+    /// the network can then read passwords.
+    #[arg(
+        long,
+        env = "SVC_INSECURE_SIGN_IN",
+        global = true,
+        value_name = "BOOL",
+        default_value_t = false,
+        action = ArgAction::Set
+    )]
+    pub insecure_sign_in: bool,
 
     /// Threads that serve HTTP. Default: one per core.
     #[arg(
@@ -309,6 +332,18 @@ impl Config {
     pub fn base_url(&self) -> String {
         let url = self.base_url.clone().unwrap_or_else(|| format!("http://{}", self.listen));
         url.trim_end_matches('/').to_owned()
+    }
+
+    /// Where a person on this machine opens the pages of the service, without a slash at the end: the base URL if it is set,
+    /// else `localhost`, also where the service listens on all addresses.
+    pub fn browser_url(&self) -> String {
+        match &self.base_url {
+            Some(url) => url.trim_end_matches('/').to_owned(),
+            None => {
+                let port = self.listen.rsplit_once(':').map_or("80", |(_, port)| port);
+                format!("http://localhost:{port}")
+            }
+        }
     }
 }
 

@@ -19,6 +19,7 @@ mod sandbox_metrics;
 mod secret_key;
 mod serve;
 mod settings;
+mod start_link;
 mod tiers;
 mod traces;
 mod values;
@@ -26,6 +27,7 @@ mod version;
 
 pub use compose::{Service, ServiceParts, log_kinds, registry, sealed_tables};
 pub use config::{Config, read_config};
+pub use dashboard::InsecureSignIn;
 pub use operation::{LocalAnswer, OperationInput};
 pub use traces::Traces;
 pub use version::VERSION;

@@ -6,6 +6,7 @@ use crate::demo::{self, Demo, Given};
 use crate::operator_error::cause;
 use crate::secret_key::{follow, open_seal};
 use crate::settings::Settings;
+use crate::start_link;
 use crate::traces::{Exporting, Traces};
 use crate::{Config, tiers};
 use actix_web::dev::{Server, ServerHandle};
@@ -58,6 +59,7 @@ async fn serve(config: Config, demo: Option<Given>, runtime: Handle) -> anyhow::
     let db = open_database(&config)?;
     let seal = open_seal(&config, settings.keys.take(), &db).await?;
     let mut demo = prepare_demo(&db, &config, &settings.connector, notes).await?;
+    let start_link = start_link::issue(&db, &config, demo.as_ref().map(Demo::workspace)).await?;
     let followed = db.background();
     let (traces, exporting) = Traces::start(settings.collector.take(), &db, &runtime).map_err(cause)?;
     let mut parts = settings.parts(&config, db, seal, traces, runtime)?;
@@ -82,9 +84,7 @@ async fn serve(config: Config, demo: Option<Given>, runtime: Handle) -> anyhow::
     };
     let key_refresh = tokio::spawn(follow(config.clone(), followed, service.pipeline.seal.clone()));
     tracing::info!(listen = config.listen, ready_ms = began.elapsed().as_millis(), "serving");
-    if let Some(demo) = &demo {
-        demo.welcome();
-    }
+    welcome(demo.as_ref(), start_link);
     tokio::select! {
         ended = &mut server => return Ok(ended?),
         () = signals.arrive() => {}
@@ -102,6 +102,15 @@ async fn serve(config: Config, demo: Option<Given>, runtime: Handle) -> anyhow::
         admin.stop(false).await;
     }
     Ok(())
+}
+
+/// Prints how to begin.
+fn welcome(demo: Option<&Demo>, start_link: Option<String>) {
+    match (demo, start_link) {
+        (Some(demo), link) => demo.welcome(link),
+        (None, Some(link)) => start_link::print(link),
+        (None, None) => {}
+    }
 }
 
 /// Says which tiers have no model. The demo is nothing without one.
@@ -142,8 +151,7 @@ fn serve_api(
     listeners: Vec<TcpListener>,
     config: &Config,
 ) -> anyhow::Result<Server> {
-    let mut api = service.api();
-    api.cors_origins = config.cors_origins.clone().into();
+    let mut api = service.api_for(&config.cors_origins);
     api.home.chat = demo.map(Demo::chat_page);
     let options = ServerOptions {
         keep_alive: KEEP_ALIVE,

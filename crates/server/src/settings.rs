@@ -11,6 +11,7 @@ use crate::values::SandboxMode;
 use anyhow::Context;
 use auth::{RateWindows, Seal};
 use conversations::{OpenAiTranscriber, Transcriber, TranscriberSettings};
+use dashboard::InsecureSignIn;
 use egress::{Connector, Policy};
 use model::SystemRandom;
 use operation::Limits;
@@ -74,6 +75,8 @@ impl Settings {
             objects: self.objects.open()?,
             rates: self.rates,
             base_url: config.base_url(),
+            oauth_registration: config.oauth_registration,
+            insecure_sign_in: InsecureSignIn(config.insecure_sign_in),
             limits: Limits { default_rpm: config.default_rpm, ..Limits::default() },
             retention: config.log_retentions(),
             transcriber: self.transcriber,

@@ -8,6 +8,7 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
 use egress::{HeaderName, Method};
 use model::{Env, GrantId, KeyId, Plan, Scope, SubscriptionStatus, Timestamp};
+use oauth::clients::AuthMethod;
 use std::ffi::OsStr;
 
 /// A whole number from `LEAST` to `MOST`. Arguments that take one have `allow_negative_numbers`, so that `-5` comes here
@@ -254,6 +255,11 @@ pub(crate) fn subscription(text: &str) -> Result<SubscriptionStatus, String> {
 
 pub(crate) fn member_role(text: &str) -> Result<MemberRole, String> {
     MemberRole::parse(text).ok_or_else(|| "must be owner, admin, manager, agent or viewer".to_owned())
+}
+
+pub(crate) fn auth_method(text: &str) -> Result<AuthMethod, String> {
+    AuthMethod::parse(text)
+        .ok_or_else(|| "must be client_secret_basic, client_secret_post, private_key_jwt or none".to_owned())
 }
 
 pub(crate) fn availability(text: &str) -> Result<AvailabilityStatus, String> {

@@ -1,4 +1,4 @@
 //! Version of the contract and of the program.
 
 /// The version of the contract: that of the newest heading in CHANGELOG.md.
-pub const VERSION: &str = "v0.32.0";
+pub const VERSION: &str = "v0.33.0";

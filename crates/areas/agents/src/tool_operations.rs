@@ -456,8 +456,9 @@ pub fn list_agent_tools(
 /// text to another agent of the workspace, whose answer is the result; your key needs the scope `runs:execute` for it. The
 /// type `function` lets the model call a published code function, which acts with the scopes of the key that published it; your key
 /// needs the scope `functions:write` for it. The type `flow` lets the model start a run of a published flow, whose answer or
-/// output is the result; your key needs the scope `automations:execute` for it.
-#[operation(put "/agents/{agentId}/tools/{toolId}", scope = "agents:write")]
+/// output is the result; your key needs the scope `automations:execute` for it. A member of the team needs a recent sign-in
+/// for an `http` tool.
+#[operation(put "/agents/{agentId}/tools/{toolId}", scope = "agents:write", recent_sign_in = secrets)]
 pub fn attach_agent_tool(
     tx: &mut Tx,
     caller: &Caller,
@@ -467,6 +468,10 @@ pub fn attach_agent_tool(
     services: ToolServices,
 ) -> Result<Json<AgentTool>> {
     let workspace = caller.workspace_id();
+    // Its headers are usually credentials, and can name secrets of the workspace.
+    if new.http.is_some() {
+        caller.principal.expect_recent_sign_in(tx.now())?;
+    }
     if new.kind == ToolKind::Agent {
         // Two agents that become each other's tools at once would not see the cycle.
         AgentRow::lock_set(tx, workspace)?;

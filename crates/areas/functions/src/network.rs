@@ -91,7 +91,7 @@ impl Network {
         Ok(Self { mode: self.mode, hosts })
     }
 
-    /// Whether a function with this network may call a host.
+    /// Returns whether a function with this network may call a host.
     pub(crate) fn permits(&self, host: Option<&Host<&str>>) -> bool {
         match self.mode {
             NetworkMode::None => false,

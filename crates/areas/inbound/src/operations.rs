@@ -57,7 +57,7 @@ pub fn list_inbound_webhooks(
 /// Create a URL that outside systems post to
 ///
 /// The response contains the URL, which accepts requests immediately, unless `status` is `disabled`.
-#[operation(post "/inbound-webhooks", scope = "webhooks:manage")]
+#[operation(post "/inbound-webhooks", scope = "webhooks:manage", recent_sign_in = always)]
 pub fn create_inbound_webhook(
     tx: &mut Tx,
     caller: &Caller,
@@ -141,8 +141,8 @@ pub struct InboundChangeQuery {
 ///
 /// Fields that are not sent stay unchanged. With `dry_run=true` nothing is changed, and `preview` shows the result of
 /// the mapping. With `version` or `If-Match`, the request is rejected with 409 `version_conflict` if the webhook was
-/// changed in the meantime.
-#[operation(patch "/inbound-webhooks/{inboundWebhookId}", scope = "webhooks:manage")]
+/// changed in the meantime. A member of the team needs a recent sign-in to change the verification.
+#[operation(patch "/inbound-webhooks/{inboundWebhookId}", scope = "webhooks:manage", recent_sign_in = secrets)]
 pub fn update_inbound_webhook(
     tx: &mut Tx,
     caller: &Caller,
@@ -152,6 +152,9 @@ pub fn update_inbound_webhook(
     if_match: IfMatch,
     receiver: State<Receiver>,
 ) -> Result<With<Json<InboundWebhook>>> {
+    if patch.verification.is_some() {
+        caller.principal.expect_recent_sign_in(tx.now())?;
+    }
     let is_dry = query.dry_run.unwrap_or_default();
     if patch.sample.is_some() && !is_dry {
         return Err(Error::invalid("sample", "is allowed only with `dry_run=true`"));
@@ -255,7 +258,7 @@ pub fn delete_inbound_webhook(
 /// Replaces the URL. The previous URL stops working at once, or after `overlap_seconds`. During an overlap, another
 /// rotation with an overlap is rejected with 409 `rotation_in_progress`; one without an overlap ends both previous
 /// URLs.
-#[operation(post "/inbound-webhooks/{inboundWebhookId}/rotate-token", scope = "webhooks:manage")]
+#[operation(post "/inbound-webhooks/{inboundWebhookId}/rotate-token", scope = "webhooks:manage", recent_sign_in = always)]
 pub fn rotate_inbound_webhook_token(
     tx: &mut Tx,
     caller: &Caller,

@@ -16,7 +16,7 @@ use store::Tx;
 ///
 /// Sends a text, or a quick reply, in the name of a person of the team. If the channel's `takeover_pause_minutes` are set, the autopilot of the
 /// contact is paused for that long, so that the agent does not talk in between. A `member_id` that is of nobody in the team is
-/// a 400. Test keys can write over a simulated channel only.
+/// a 400. A member who has signed in writes in the own name: without `member_id`, or with the own one. Test keys can write over a simulated channel only.
 #[operation(post "/contacts/{contactId}/operator-messages", scope = "handoff:manage")]
 pub fn send_operator_message(
     tx: &mut Tx,
@@ -28,7 +28,17 @@ pub fn send_operator_message(
     variables: State<WorkspaceVariables>,
 ) -> Result<Json<SendResult>> {
     let contact = parts.0.people.find(tx, caller.workspace_id(), &contact_id)?;
-    if let Some(member) = body.member_id {
+    let own = caller.principal.member();
+    if let (Some(own), Some(member)) = (own, body.member_id)
+        && own != member
+    {
+        return Err(Error::invalid(
+            "member_id",
+            "must be the id of the member who has signed in, if it is sent",
+        ));
+    }
+    let member = own.or(body.member_id);
+    if let Some(member) = member {
         team.0.expect(tx, caller.workspace_id(), member, "member_id")?;
     }
     let channel = channel_for(tx, caller.workspace_id(), contact.id, body.channel_id)?;
@@ -36,7 +46,7 @@ pub fn send_operator_message(
         let message = "A test key can send messages over a simulated channel only.";
         return Err(Error::new(Code::TestModeRestricted, message));
     }
-    let sender = match body.member_id {
+    let sender = match member {
         Some(member) => Sender { kind: MessageSenderType::User, id: Some(member.to_string()) },
         None => Sender { kind: MessageSenderType::User, id: sender_of(caller)?.id },
     };

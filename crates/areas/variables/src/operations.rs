@@ -1,6 +1,8 @@
 //! Operations on variables.
 
-use super::model::{DeleteVariableQuery, NewVariable, Variable, VariablePatch, VariableRow, VariableUsage};
+use super::model::{
+    DeleteVariableQuery, NewVariable, Variable, VariablePatch, VariableRow, VariableType, VariableUsage,
+};
 use super::sealed;
 use super::value::{Checked, check};
 use auth::Seal;
@@ -33,8 +35,9 @@ pub fn list_variables(
 /// Create a variable
 ///
 /// A value that is not of the variable's type is a 400. The value of a `secret` is stored encrypted and never returned. A
-/// key that another variable has for the same `env` is a 409 `duplicate_value`.
-#[operation(post "/variables", scope = "variables:write")]
+/// key that another variable has for the same `env` is a 409 `duplicate_value`. A member of the team needs a recent sign-in
+/// for a `secret`.
+#[operation(post "/variables", scope = "variables:write", recent_sign_in = secrets)]
 pub fn create_variable(
     tx: &mut Tx,
     caller: &Caller,
@@ -43,6 +46,7 @@ pub fn create_variable(
     seal: State<Seal>,
 ) -> Result<Created<Variable>> {
     let workspace = caller.workspace_id();
+    expect_recent_sign_in(tx, caller, new.kind)?;
     let value = check(new.kind, new.value)?;
     let now = tx.now();
     let row = VariableRow {
@@ -83,11 +87,20 @@ pub fn get_variable(
     Ok(tagged(shown(read, workspace, row, &users.0)?))
 }
 
+/// Refuses to set a secret for a member whose sign-in is not recent.
+fn expect_recent_sign_in(read: &Read, caller: &Caller, kind: VariableType) -> Result<()> {
+    match kind {
+        VariableType::Secret => caller.principal.expect_recent_sign_in(read.now()),
+        _ => Ok(()),
+    }
+}
+
 /// Change a variable
 ///
 /// Fields that are not sent stay unchanged. The key, the type and `env` cannot be changed: create another variable. With
 /// `version` or `If-Match`, the request is rejected with 409 `version_conflict` if the variable was changed in the meantime.
-#[operation(patch "/variables/{variableId}", scope = "variables:write")]
+/// A member of the team needs a recent sign-in to change the value of a `secret`.
+#[operation(patch "/variables/{variableId}", scope = "variables:write", recent_sign_in = secrets)]
 pub fn update_variable(
     tx: &mut Tx,
     caller: &Caller,
@@ -106,6 +119,7 @@ pub fn update_variable(
         Patch::Set(value) => Some(value),
     };
     if let Some(value) = value {
+        expect_recent_sign_in(tx, caller, update.row.kind)?;
         let value = check(update.row.kind, value)?;
         put(tx, &seal.0, &mut update.row, value)?;
         update.row.last_set_at = tx.now();

@@ -36,7 +36,7 @@ pub fn list_webhook_endpoints(
 /// The response contains the signing secret, which is shown only once. The key that creates the subscription needs the
 /// scopes of all its events, now and whenever an event is sent. A pattern (`contact.*`, `*`) matches the events that
 /// the key has access to.
-#[operation(post "/webhook-endpoints", scope = "webhooks:manage")]
+#[operation(post "/webhook-endpoints", scope = "webhooks:manage", recent_sign_in = always)]
 pub fn create_webhook_endpoint(
     tx: &mut Tx,
     caller: &Caller,
@@ -145,9 +145,10 @@ pub fn get_webhook_endpoint(
 /// Change a subscription
 ///
 /// Fields that are not sent stay unchanged. With `version` or `If-Match`, the request is rejected with 409
-/// `version_conflict` if the endpoint was changed in the meantime.
+/// `version_conflict` if the endpoint was changed in the meantime. A member of the team needs a recent sign-in to change
+/// the URL or the headers.
 #[expect(clippy::too_many_arguments, reason = "an operation names each thing that it takes")]
-#[operation(patch "/webhook-endpoints/{endpointId}", scope = "webhooks:manage")]
+#[operation(patch "/webhook-endpoints/{endpointId}", scope = "webhooks:manage", recent_sign_in = secrets)]
 pub fn update_webhook_endpoint(
     tx: &mut Tx,
     caller: &Caller,
@@ -158,6 +159,10 @@ pub fn update_webhook_endpoint(
     seal: State<Seal>,
     connector: State<Connector>,
 ) -> Result<With<Json<WebhookEndpoint>>> {
+    // Another address would get the headers that are stored, which are usually credentials.
+    if patch.headers.is_some() || patch.url.is_some() {
+        caller.principal.expect_recent_sign_in(tx.now())?;
+    }
     let expected = ExpectedVersion::new(if_match, patch.version)?.or_deprecated(patch.expected_version)?;
     let mut update = Update::of(endpoints::locked(tx, caller.workspace_id(), &endpoint_id)?, expected)?;
     let row = &mut update.row;

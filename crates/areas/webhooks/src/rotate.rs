@@ -31,7 +31,7 @@ const DAY: i64 = 86_400;
 ///
 /// Returns a new secret, which is shown only once. Until `overlap_seconds` have passed, deliveries carry two
 /// signatures, separated by a space, and a receiver may verify either.
-#[operation(post "/webhook-endpoints/{endpointId}/rotate-secret", scope = "webhooks:manage")]
+#[operation(post "/webhook-endpoints/{endpointId}/rotate-secret", scope = "webhooks:manage", recent_sign_in = always)]
 pub fn rotate_webhook_secret(
     tx: &mut Tx,
     caller: &Caller,

@@ -30,7 +30,7 @@ use providers::{
     Tiers, Usage,
 };
 use serde_json::{Map, Value, json};
-use server::{Service, ServiceParts, Traces};
+use server::{InsecureSignIn, Service, ServiceParts, Traces};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -158,6 +158,8 @@ fn compose(arguments: &Arguments, db: &Db, folder: &Path, runtime: Handle) -> Re
         objects: files::objects_in(folder).map_err(described)?,
         rates: RateWindows::local(),
         base_url: "http://127.0.0.1".to_owned(),
+        oauth_registration: true,
+        insecure_sign_in: InsecureSignIn::default(),
         limits: Limits::default(),
         retention: Retentions::default(),
         transcriber: None,

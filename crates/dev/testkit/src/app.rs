@@ -16,7 +16,7 @@ use model::{Cause, Env, Event, EventId, KeyOwner, PartnerId, Scope, Subscription
 use operation::{Limits, Services};
 use providers::{Provider, Route, TierSetup, Tiers};
 use serde_json::{Value, json};
-use server::{Service, ServiceParts, Traces};
+use server::{InsecureSignIn, Service, ServiceParts, Traces};
 use std::cell::Cell;
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -62,13 +62,27 @@ struct Settings {
     knows_address: bool,
     /// Services in place of those of groups.
     replacing: Services,
+    /// Whether OAuth clients may register themselves.
+    oauth_registration: bool,
+    /// The base URL, in place of the address at which it listens and of `https://svc.example`.
+    base_url: Option<&'static str>,
+    insecure_sign_in: bool,
     /// Where runs live. `None` for the runtime of the test.
     runtime: Option<Handle>,
 }
 
 fn settings() -> Settings {
     let (limits, retention) = (short_limits(), Retentions::default());
-    Settings { limits, retention, knows_address: false, replacing: Services::default(), runtime: None }
+    Settings {
+        limits,
+        retention,
+        knows_address: false,
+        replacing: Services::default(),
+        oauth_registration: true,
+        base_url: None,
+        insecure_sign_in: false,
+        runtime: None,
+    }
 }
 
 impl TestApp {
@@ -130,6 +144,22 @@ impl TestApp {
         Self::start_with(data, db, RateWindows::local(), None, objects_in_memory(), settings, None)
     }
 
+    /// Starts a service at which OAuth clients may not register themselves.
+    pub async fn without_registration(kind: Kind) -> Self {
+        let data = TestDb::new(kind);
+        let db = data.db.clone();
+        let settings = Settings { oauth_registration: false, ..settings() };
+        Self::start_with(data, db, RateWindows::local(), None, objects_in_memory(), settings, None)
+    }
+
+    /// Starts a service that is reached at this base URL, as its configuration says.
+    pub async fn with_base_url(kind: Kind, base_url: &'static str, insecure_sign_in: bool) -> Self {
+        let data = TestDb::new(kind);
+        let db = data.db.clone();
+        let settings = Settings { base_url: Some(base_url), insecure_sign_in, ..settings() };
+        Self::start_with(data, db, RateWindows::local(), None, objects_in_memory(), settings, None)
+    }
+
     /// Starts a service with these services in place of those that groups start.
     pub async fn with_services(kind: Kind, replacing: Services) -> Self {
         let data = TestDb::new(kind);
@@ -152,33 +182,31 @@ impl TestApp {
         rates: RateWindows,
         provider: Option<Arc<dyn Provider>>,
         objects: Objects,
-        Settings { limits, retention, knows_address, replacing, runtime }: Settings,
+        settings: Settings,
         transcriber: Option<Arc<dyn Transcriber>>,
     ) -> Self {
+        let Settings { limits, retention, knows_address, replacing, runtime, .. } = settings;
         let model = Arc::new(ScriptedModel::default());
-        let provider = provider.unwrap_or_else(|| model.clone());
-        let setup = |number: usize| TierSetup {
-            routes: vec![Route {
-                provider: provider.clone(),
-                model: "scripted".to_owned(),
-                label: "scripted-1".to_owned(),
-                context_tokens: 32_768,
-            }],
-            prices: Tiers::DEFAULT_PRICES[number],
-        };
+        let provider: Arc<dyn Provider> = provider.unwrap_or_else(|| model.clone());
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
         let loopback = || Policy::allowing(["127.0.0.0/8"]).unwrap();
         let traces = Traces::off(db.random()).unwrap();
         let service = Service::new(ServiceParts {
             db,
-            tiers: Tiers { fast: setup(0), balanced: setup(1), advanced: setup(2) },
+            tiers: scripted_tiers(&provider),
             connector: Connector::new(loopback()).unwrap(),
             network_connector: None,
             seal: Seal::new(&[7; 32]).unwrap(),
             objects: objects.clone(),
             rates,
-            base_url: if knows_address { origin.clone() } else { "https://svc.example".to_owned() },
+            base_url: match settings.base_url {
+                Some(base_url) => base_url.to_owned(),
+                None if knows_address => origin.clone(),
+                None => "https://svc.example".to_owned(),
+            },
+            oauth_registration: settings.oauth_registration,
+            insecure_sign_in: InsecureSignIn(settings.insecure_sign_in),
             limits,
             retention,
             transcriber,
@@ -437,6 +465,20 @@ impl TestApp {
         self.service.stop(Duration::from_secs(5)).await;
         self.data
     }
+}
+
+/// Returns tiers with one provider for all.
+fn scripted_tiers(provider: &Arc<dyn Provider>) -> Tiers {
+    let setup = |number: usize| TierSetup {
+        routes: vec![Route {
+            provider: provider.clone(),
+            model: "scripted".to_owned(),
+            label: "scripted-1".to_owned(),
+            context_tokens: 32_768,
+        }],
+        prices: Tiers::DEFAULT_PRICES[number],
+    };
+    Tiers { fast: setup(0), balanced: setup(1), advanced: setup(2) }
 }
 
 /// The sandbox with the fixture of its own tests as the zygote's program: a test is no program that could be one.

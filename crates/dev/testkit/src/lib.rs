@@ -29,6 +29,8 @@ mod events;
 mod flows;
 #[cfg(feature = "app")]
 mod listening;
+#[cfg(feature = "app")]
+mod members;
 mod plans;
 #[cfg(feature = "app")]
 mod program;
@@ -53,6 +55,8 @@ pub use events::{ConversionSent, MessageSent};
 pub use flows::{FlowEnd, ScriptedFlows, StartedFlow};
 #[cfg(feature = "app")]
 pub use listening::{Heard, Listening};
+#[cfg(feature = "app")]
+pub use members::Member;
 pub use plans::expect_indexes;
 #[cfg(feature = "app")]
 pub use program::{Demo, Program, Serving};

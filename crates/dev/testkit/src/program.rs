@@ -110,6 +110,15 @@ impl Program {
         serving
     }
 
+    /// Starts a server process that writes to `output` what it prints beside its log.
+    pub async fn serve_printing_to(&self, output: impl Into<Stdio>) -> Serving {
+        let mut command = self.command();
+        let serving = Serving(command.arg("serve").stdout(output).spawn().unwrap());
+        let client = self.client();
+        until("the service listens", async || client.ask("GET", "/me").try_send().await.ok()).await;
+        serving
+    }
+
     /// Starts a server process with a new demo workspace, and waits until it responds.
     pub async fn serve_demo(&self) -> (Serving, Demo) {
         let (serving, printed) = self.serve_printing().await;

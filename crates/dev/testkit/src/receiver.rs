@@ -12,6 +12,8 @@ use tokio::net::{TcpListener, TcpStream};
 pub enum Answering {
     /// Responds with this status and these headers.
     Status(u16, Vec<(String, String)>),
+    /// Responds with this status, these headers and this body.
+    Body(u16, Vec<(String, String)>, String),
     /// Responds with 200 after a delay.
     Slow(Duration),
     /// Closes the connection without a response.
@@ -24,6 +26,11 @@ impl Answering {
     /// Returns a response with only a status.
     pub fn status(status: u16) -> Self {
         Self::Status(status, Vec::new())
+    }
+
+    /// Returns a response with JSON.
+    pub fn json(status: u16, body: &serde_json::Value) -> Self {
+        Self::Body(status, vec![("content-type".to_owned(), "application/json".to_owned())], body.to_string())
     }
 
     /// Returns a response with one header.
@@ -121,23 +128,25 @@ impl Receiver {
             let rule = self.rule.lock().unwrap().clone();
             let answering = rule(&request);
             request.accepted = match &answering {
-                Answering::Status(status, _) => (200..300).contains(status),
+                Answering::Status(status, _) | Answering::Body(status, ..) => (200..300).contains(status),
                 Answering::Slow(_) => true,
                 Answering::HangUp | Answering::Silent => false,
             };
             self.delivered.lock().unwrap().push(request);
-            let (status, headers) = match answering {
-                Answering::Status(status, headers) => (status, headers),
+            let (status, headers, body) = match answering {
+                Answering::Status(status, headers) => (status, headers, "ok".to_owned()),
+                Answering::Body(status, headers, body) => (status, headers, body),
                 Answering::Slow(wait) => {
                     tokio::time::sleep(wait).await;
-                    (200, Vec::new())
+                    (200, Vec::new(), "ok".to_owned())
                 }
                 Answering::HangUp => return,
                 Answering::Silent => std::future::pending().await,
             };
             let headers: String =
                 headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-            let answer = format!("HTTP/1.1 {status} X\r\n{headers}content-length: 2\r\n\r\nok");
+            let length = body.len();
+            let answer = format!("HTTP/1.1 {status} X\r\n{headers}content-length: {length}\r\n\r\n{body}");
             if stream.write_all(answer.as_bytes()).await.is_err() {
                 return;
             }

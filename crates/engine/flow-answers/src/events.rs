@@ -55,7 +55,7 @@ impl EventDetails {
         Some(key(workspace, kind, path, value))
     }
 
-    /// Whether an event is awaited. `event` is the event as callers see it.
+    /// Returns whether an event is awaited. `event` is the event as callers see it.
     ///
     /// # Errors
     /// When the condition cannot be evaluated.

@@ -69,7 +69,7 @@ pub fn answer(ask: &Ask, buttons: &[String], replies: &[Reply], locale: &Locale<
     })
 }
 
-/// What the contact wrote. Files alone are no text.
+/// Joins the texts that the contact wrote. Files alone are no text.
 fn texts(replies: &[Reply]) -> Option<String> {
     let said: Vec<&str> = replies
         .iter()

@@ -82,9 +82,10 @@ pub struct Node {
     #[schema(minimum = 1, maximum = 3600)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<i64>,
-    /// What happens when nobody knows whether an attempt had an effect.
-    #[serde(default)]
-    pub effect_policy: FlowEffectPolicy,
+    /// What happens when nobody knows whether an attempt had an effect. `null` is `once` for a call whose other side may not
+    /// remember the idempotency key (`http_request` with POST or PATCH, `function`), and `retry` for all else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect_policy: Option<FlowEffectPolicy>,
     /// Whether the node is passed over. Its successor at `next` follows at once.
     #[serde(default)]
     pub disabled: bool,
@@ -94,6 +95,35 @@ pub struct Node {
     /// Where an editor draws the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
+}
+
+impl Node {
+    /// Returns what happens when nobody knows whether an attempt had an effect.
+    pub fn effects(&self) -> FlowEffectPolicy {
+        let standard = if is_repeatable(self.kind, &self.config) {
+            FlowEffectPolicy::Retry
+        } else {
+            FlowEffectPolicy::Once
+        };
+        self.effect_policy.unwrap_or(standard)
+    }
+}
+
+/// Returns whether a node has its effect once although it is executed several times: what it calls remembers the idempotency
+/// key, or has the same effect each time.
+pub fn is_repeatable(kind: NodeType, config: &Map<String, Value>) -> bool {
+    match kind {
+        NodeType::HttpRequest => {
+            config.get("method").and_then(Value::as_str).is_none_or(is_repeatable_method)
+        }
+        NodeType::Function | NodeType::IntegrationAction | NodeType::McpTool => false,
+        _ => true,
+    }
+}
+
+/// Returns whether a request has the same effect once as several times.
+pub fn is_repeatable_method(method: &str) -> bool {
+    !matches!(method, "POST" | "PATCH")
 }
 
 /// An edge from a port of a node to another node.
@@ -154,11 +184,10 @@ string_enum! {
 }
 
 string_enum! {
-    /// What happens when nobody knows whether an attempt had an effect outside.
-    #[derive(Default)]
+    /// What happens when nobody knows whether an attempt had an effect outside: its worker died, or no answer came in time.
     pub enum FlowEffectPolicy {
-        /// The node is tried again, with the same idempotency key.
-        #[default]
+        /// The node is tried again with the same idempotency key, as often as `retry` allows. Then it fails with
+        /// `outcome_unknown`.
         Retry = "retry",
         /// The node is not tried again: its step is `unknown`, and the run continues at the port `error`.
         Once = "once",

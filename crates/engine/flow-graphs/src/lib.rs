@@ -10,13 +10,13 @@ mod index;
 mod nodes;
 
 pub use check::{
-    Anything, Issue, IssueCode, ObjectReference, ROOTS, Severity, Surroundings, VariableUse, check,
-    missing_scopes, objects, scopes, variables,
+    Anything, Issue, IssueCode, ObjectReference, ROOTS, Severity, Surroundings, VariableUse, awaited_events,
+    check, missing_scopes, objects, scopes, variables,
 };
 pub use document::document;
 pub use graph::{
     Edge, FlowBackoff, FlowEffectPolicy, FlowOnError, FlowVariableType, Graph, Node, Position, Retry,
-    Variable,
+    Variable, is_repeatable, is_repeatable_method,
 };
 pub use index::{Index, Place};
 pub use nodes::{NamedSchema, NodeType, Role, config};

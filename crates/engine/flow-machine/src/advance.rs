@@ -1,6 +1,7 @@
 //! How a run moves from node to node.
 
 use crate::compute::Computed;
+use crate::joins::joined;
 use crate::program::Program;
 use crate::state::{ComputedStep, Ending, Fault, Iteration, Outcome, Phase, State, Task, Token};
 use crate::values::{Reading, Values};
@@ -67,6 +68,7 @@ impl Program {
         let again = match outcome {
             Outcome::Done { port, output } => {
                 self.end_late_branches(state, token);
+                let output = joined(state, token).unwrap_or(output);
                 self.save_answer(state, token, &output);
                 self.leave(state, token, &port, &output);
                 None
@@ -231,7 +233,12 @@ impl Program {
         state.remove(id);
         for port in ports {
             for next in self.behind(&token.node, port) {
-                state.add(next, token.iteration, token.error.clone());
+                let added = state.add(next, token.iteration, token.error.clone());
+                if self.node(next).is_some_and(|node| node.kind == NodeType::Join)
+                    && let Some(added) = state.token_mut(added)
+                {
+                    added.branches.push(token.node.clone());
+                }
             }
         }
     }

@@ -33,11 +33,19 @@ impl Program {
         }
     }
 
-    /// Nobody knows whether a task was carried out.
+    /// Applies the effect policy of a node whose last attempt may have had its effect. `retry` makes as many attempts as the
+    /// settings of the node allow, and then the node fails.
     fn unknown(&self, state: &mut State, id: u32, node: &Node, values: &Values) -> Option<Task> {
         let message = "Nobody knows whether the node has had its effect.";
-        match node.effect_policy {
-            FlowEffectPolicy::Retry => return self.again(state, id, node, values, 0),
+        match node.effects() {
+            FlowEffectPolicy::Retry => {
+                let retry = node.retry.clone().unwrap_or_else(standard);
+                let attempt = state.token(id)?.attempt;
+                if i64::from(attempt) < retry.max_attempts {
+                    return self.again(state, id, node, values, pause_before(&retry, attempt, None));
+                }
+                self.fail(state, id, "outcome_unknown", message);
+            }
             FlowEffectPolicy::Once if self.has_edge(&node.id, Edge::ERROR) => {
                 let fault = fault(node, "outcome_unknown", message);
                 self.leave_with(state, id, Edge::ERROR, fault, &Value::Null);
@@ -116,13 +124,22 @@ fn pause(state: &mut State, id: u32, fault: Fault) {
 
 /// Returns after how many seconds a failed attempt is followed by another. `None` if it was the last.
 fn delay(node: &Node, attempt: u32, code: &str, is_transient: bool, retry_after: Option<u64>) -> Option<u64> {
-    let standard = Retry { max_attempts: 3, ..Retry::default() };
-    let retry = node.retry.as_ref().unwrap_or(&standard);
+    let retry = node.retry.clone().unwrap_or_else(standard);
     let is_listed = retry.retry_on.iter().any(|listed| listed == code);
     let is_worth_it = if retry.retry_on.is_empty() { is_transient } else { is_listed };
     if !is_worth_it || i64::from(attempt) >= retry.max_attempts {
         return None;
     }
+    Some(pause_before(&retry, attempt, retry_after))
+}
+
+/// Returns how a node is tried again that does not say it.
+fn standard() -> Retry {
+    Retry { max_attempts: 3, ..Retry::default() }
+}
+
+/// Returns the seconds between an attempt and the next one.
+fn pause_before(retry: &Retry, attempt: u32, retry_after: Option<u64>) -> u64 {
     let first = u64::try_from(retry.delay_seconds).unwrap_or_default();
     let most = u64::try_from(retry.max_delay).unwrap_or(LONGEST_DELAY);
     let factor = u64::try_from(retry.factor).unwrap_or(1);
@@ -132,5 +149,5 @@ fn delay(node: &Node, attempt: u32, code: &str, is_transient: bool, retry_after:
             own = own.saturating_mul(factor).min(most);
         }
     }
-    Some(own.min(most).max(retry_after.unwrap_or_default().min(LONGEST_DELAY)))
+    own.min(most).max(retry_after.unwrap_or_default().min(LONGEST_DELAY))
 }

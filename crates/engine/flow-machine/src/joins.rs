@@ -5,12 +5,12 @@ use crate::state::{Iteration, Phase, State, Task, Token};
 use flow_graphs::config::{FlowJoinMode, Join};
 use flow_graphs::{Edge, Node, NodeType};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 impl Program {
     /// A branch arrives. The first one waits for the others, and has a task if the join has a timeout.
     pub(crate) fn arrive(&self, state: &mut State, id: u32, node: &Node) -> Option<Task> {
-        let iteration = state.token(id)?.iteration;
+        let Token { iteration, branches, .. } = state.token(id)?.clone();
         let first = state.tokens.iter_mut().find(|other| {
             other.node == node.id
                 && other.iteration == iteration
@@ -20,6 +20,7 @@ impl Program {
             if let Phase::Joining { arrived } = &mut first.phase {
                 *arrived += 1;
             }
+            first.branches.extend(branches);
             state.remove(id);
             return None;
         }
@@ -44,15 +45,16 @@ impl Program {
                 FlowJoinMode::Count => i64::from(arrived) >= settings.count.unwrap_or(1),
             };
             let late = self.others(state, token);
-            (suffices || late.is_empty()).then_some((token.id, arrived, late))
+            (suffices || late.is_empty()).then_some((token.id, late))
         });
-        let Some((id, arrived, late)) = released else { return false };
+        let Some((id, late)) = released else { return false };
         state.remove_all(late);
-        self.leave(state, id, Edge::NEXT, &json!({ "arrived": arrived }));
+        let output = joined(state, id).unwrap_or_default();
+        self.leave(state, id, Edge::NEXT, &output);
         true
     }
 
-    /// When the time of a join is over, the branches that have not arrived end.
+    /// Ends the branches that have not arrived when the time of a join is over.
     pub(crate) fn end_late_branches(&self, state: &mut State, id: u32) {
         let joining = state.token(id).filter(|token| matches!(token.phase, Phase::Joining { .. }));
         let late = joining.map(|token| self.others(state, token));
@@ -88,6 +90,16 @@ impl Program {
             at = (around.node.clone(), around.iteration);
         }
     }
+}
+
+/// Returns the output of a join at which a token waits: the number of the branches that have arrived, and the output of the last
+/// node of each. `None` for any other token.
+pub(crate) fn joined(state: &State, id: u32) -> Option<Value> {
+    let token = state.token(id)?;
+    let Phase::Joining { arrived } = token.phase else { return None };
+    let last = |node: &String| state.output_in(token.iteration, node).cloned().unwrap_or_default();
+    let branches: Map<String, Value> = token.branches.iter().map(|node| (node.clone(), last(node))).collect();
+    Some(json!({ "arrived": arrived, "branches": branches }))
 }
 
 fn settings(node: &Node) -> Join {

@@ -44,6 +44,9 @@ pub(crate) struct Token {
     /// What failed before: `$error`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<Fault>,
+    /// At a `join`: the last nodes of the branches that have arrived.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) branches: Vec<String>,
 }
 
 /// What a token does.
@@ -221,7 +224,8 @@ impl State {
         let id = self.next_id;
         self.next_id += 1;
         let node = node.to_owned();
-        self.tokens.push(Token { id, node, iteration, phase: Phase::Ready, attempt: 1, error });
+        let branches = Vec::new();
+        self.tokens.push(Token { id, node, iteration, phase: Phase::Ready, attempt: 1, error, branches });
         id
     }
 
@@ -274,6 +278,15 @@ impl State {
             outputs.insert(node.to_owned(), stored);
             last.clone_from(output);
         }
+    }
+
+    /// Returns what a node gave in an iteration, or outside loops.
+    pub(crate) fn output_in(&self, iteration: Option<Iteration>, node: &str) -> Option<&Value> {
+        let outputs = match iteration {
+            Some(iteration) => &self.running(iteration)?.outputs,
+            None => &self.outputs,
+        };
+        outputs.get(node)?.get("output")
     }
 
     /// Returns why the run pauses: the failures of the nodes that wait for a person.

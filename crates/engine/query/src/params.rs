@@ -48,7 +48,7 @@ impl FromInput for QueryParams {
         let is_ours = |name: &str| NAMES.contains(&name) || name == "filter" || name.starts_with("filter[");
         let pairs = input.query.iter().filter(|(name, _)| is_ours(name)).cloned().collect();
         // An agent's tool has access to one collection only, so its filters must not reveal the contents of others.
-        let related = if input.caller.actor.is_some() {
+        let related = if input.caller.is_automatic() {
             None
         } else {
             let (shapes, planner) = (input.services.get()?, input.services.get()?);

@@ -5,6 +5,7 @@ mod contract;
 mod cors;
 mod file;
 mod home;
+mod mount;
 mod page_copy;
 mod probes;
 mod raw;
@@ -22,7 +23,7 @@ pub use server::{ServerOptions, server};
 use actix_web::guard;
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data, ServiceConfig};
-use operation::{Metrics, Pipeline, RawRoute};
+use operation::{Metrics, Mount, Pipeline, RawRoute};
 use std::sync::Arc;
 
 /// The maximum size of a request's headers.
@@ -35,6 +36,8 @@ pub struct Api {
     pub pipeline: Arc<Pipeline>,
     /// The OpenAPI documents.
     pub contracts: Arc<Contracts>,
+    /// Interfaces below `/api/v1` with a format of their own.
+    pub mounts: Arc<[Arc<dyn Mount>]>,
     /// Routes outside the API.
     pub raw_routes: Arc<[Arc<dyn RawRoute>]>,
     /// The state of `/ready`.
@@ -59,7 +62,7 @@ pub struct Home {
 /// Adds all routes to an actix application: the API, its documents, the reference page, and the routes outside the
 /// API.
 pub fn configure(config: &mut ServiceConfig, api: &Api) {
-    let Api { pipeline, contracts, raw_routes, readiness, cors_origins, home, .. } = api.clone();
+    let Api { pipeline, contracts, mounts, raw_routes, readiness, cors_origins, home, .. } = api.clone();
     let document = |name: &str| web::resource(name).guard(guard::Get());
     let beside = raw_routes.iter().fold(web::scope(""), raw::mount);
     config
@@ -67,6 +70,10 @@ pub fn configure(config: &mut ServiceConfig, api: &Api) {
         .app_data(Data::from(contracts))
         .app_data(Data::from(readiness))
         .app_data(Data::new(home));
+    // Register these before the scope of the API, which matches their paths too. They do CORS themselves.
+    for mount in mounts.iter() {
+        config.service(mount::resource(mount));
+    }
     let scope = web::scope(BASE)
         .service(document("/openapi.public.json").to(contract::public).wrap(from_fn(request_id::set)))
         .service(document("/openapi.partner.json").to(contract::partner).wrap(from_fn(request_id::set)))

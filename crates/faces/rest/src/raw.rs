@@ -13,10 +13,11 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-/// Adds a route at its prefix.
+/// Adds a route at its prefix, or at its one address.
 pub(crate) fn mount(beside: Scope, route: &Arc<dyn RawRoute>) -> Scope {
     let route = route.clone();
-    let pattern = format!("{}{{rest:.*}}", route.prefix());
+    let rest = if route.prefix().ends_with('/') { "{rest:.*}" } else { "" };
+    let pattern = format!("{}{rest}", route.prefix());
     beside.route(
         &pattern,
         web::to(move |request: HttpRequest, payload: Payload| {
@@ -41,26 +42,31 @@ async fn read(request: &HttpRequest, payload: Payload, route: &dyn RawRoute) -> 
     check_header_size(request.headers())?;
     let announced = content_length(request.headers());
     let body = read_body(payload, announced, route.body_limit()).await?;
+    Ok(RawRequest { body, ..head(request, route.prefix()) })
+}
+
+/// Returns a request without its body.
+pub(crate) fn head(request: &HttpRequest, prefix: &str) -> RawRequest {
     let headers = request.headers().iter();
     let headers = headers
         .map(|(name, value)| (name.as_str().to_owned(), bytes::Bytes::copy_from_slice(value.as_bytes())));
     let path = request.uri().path();
-    Ok(RawRequest {
+    RawRequest {
         method: request.method().as_str().to_owned(),
-        rest: path.strip_prefix(route.prefix()).unwrap_or_default().to_owned(),
+        rest: path.strip_prefix(prefix).unwrap_or_default().to_owned(),
         query: request.uri().query().unwrap_or_default().to_owned(),
         headers: headers.collect(),
         peer: request.peer_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip()),
-        body,
-    })
+        body: bytes::Bytes::new(),
+    }
 }
 
 /// Returns an error as plain text, because clients of these routes do not expect the API's error format.
-fn refusal(error: &Error) -> RawAnswer {
+pub(crate) fn refusal(error: &Error) -> RawAnswer {
     RawAnswer::status(error.code().status()).body("text/plain; charset=utf-8", error.message().to_owned())
 }
 
-fn to_http(answer: RawAnswer) -> HttpResponse<BoxBody> {
+pub(crate) fn to_http(answer: RawAnswer) -> HttpResponse<BoxBody> {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = HttpResponse::build(status);
     let mut length = None;

@@ -9,7 +9,7 @@ use actix_web::web::{Bytes, BytesMut, Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use futures::{Stream, StreamExt, stream};
 use model::{Code, Error, Result};
-use operation::{Head, Pipeline, Response, ResponseBody, body_too_large};
+use operation::{Audience, Head, Pipeline, Response, ResponseBody, body_too_large};
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -43,6 +43,7 @@ pub(crate) async fn handle(request: HttpRequest, payload: Payload, pipeline: Dat
         path: path.strip_prefix(BASE).unwrap_or(path),
         query: uri.query().unwrap_or_default(),
         peer: request.peer_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip()),
+        audience: Audience::Rest,
         headers: &lookup,
     };
     if let Err(error) = check_head(headers, path, &head, &pipeline) {

@@ -8,7 +8,7 @@ use crate::schema::workspaces;
 use crate::subscription::load_workspaces;
 use crate::{Cache, SecretHash};
 use diesel::prelude::*;
-use model::{PartnerId, Result, Workspace, WorkspaceId};
+use model::{KeyId, PartnerId, Result, Workspace, WorkspaceId};
 use std::sync::Arc;
 use store::{Db, Read};
 
@@ -20,6 +20,8 @@ pub struct Directory {
     db: Db,
     count_contacts: Option<CountContacts>,
     keys: Cache<SecretHash, StoredKey>,
+    /// Keys without a secret that anybody knows, and those of open streams.
+    keys_by_id: Cache<KeyId, StoredKey>,
     workspaces: Cache<WorkspaceId, Workspace>,
     slugs: Cache<String, WorkspaceId>,
     clients: Cache<PartnerId, Vec<WorkspaceId>>,
@@ -32,6 +34,7 @@ impl Directory {
             db,
             count_contacts: None,
             keys: Cache::new(),
+            keys_by_id: Cache::new(),
             workspaces: Cache::new(),
             slugs: Cache::new(),
             clients: Cache::new(),
@@ -48,6 +51,13 @@ impl Directory {
     pub async fn key(&self, hash: SecretHash) -> Result<Option<Arc<StoredKey>>> {
         let read = self.db.read(move |read| keys::by_hash(read, hash));
         self.keys.get_or_read(hash, self.db.now(), read).await
+    }
+
+    /// Returns the key with this id, in any state.
+    pub async fn key_by_id(&self, id: &KeyId) -> Result<Option<Arc<StoredKey>>> {
+        let wanted = id.clone();
+        let read = self.db.read(move |read| keys::find(read, &wanted));
+        self.keys_by_id.get_or_read(id.clone(), self.db.now(), read).await
     }
 
     /// Returns `true` if the cache knows that a key with this secret exists or existed. Does not query the database.
@@ -112,6 +122,7 @@ impl Directory {
     /// Clears the caches. Called after a change in this process, so that the next request sees it.
     pub fn forget(&self) {
         self.keys.clear();
+        self.keys_by_id.clear();
         self.workspaces.clear();
         self.slugs.clear();
         self.clients.clear();

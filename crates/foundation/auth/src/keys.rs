@@ -3,14 +3,14 @@
 
 use crate::schema::{api_keys, workspaces};
 use crate::subscription::load_workspaces;
-use crate::{KeySecret, SecretHash};
+use crate::{KeySecret, SecretHash, roles};
 use diesel::prelude::*;
 use model::{
-    ApiKey, Code, Env, Error, KeyId, KeyOwner, PartnerId, Result, Scope, ScopeSet, Timestamp, Workspace,
-    WorkspaceId,
+    Actor, ActorType, ApiKey, Code, Env, Error, KeyId, KeyOwner, MemberId, MemberRole, PartnerId, Result,
+    Scope, ScopeSet, Timestamp, Workspace, WorkspaceId, text_enum,
 };
 use std::collections::{BTreeSet, HashMap};
-use store::{Read, Tx};
+use store::{Read, Tx, for_no_key_update};
 
 /// The data of a new key.
 #[derive(Debug, Clone)]
@@ -60,11 +60,29 @@ impl NewKey {
     }
 }
 
+text_enum! {
+    /// Who acts through a key.
+    pub enum KeyKind {
+        /// Whoever has its secret.
+        Secret = "secret",
+        /// A member of the team, through sessions. Nobody knows a secret of it.
+        Member = "member",
+        /// An OAuth app, through access tokens. Nobody knows a secret of it.
+        Grant = "grant",
+    }
+}
+
 /// A stored key with the fields that only the gate and the owner's lists need.
 #[derive(Debug, Clone)]
 pub struct StoredKey {
     /// The part that the rest of the service uses.
     pub key: ApiKey,
+    /// Who acts through it.
+    pub kind: KeyKind,
+    /// The role whose scopes the key has, if it is a member's.
+    pub role: Option<MemberRole>,
+    /// The member who acts through the key, or who authorized the app that does.
+    pub member: Option<MemberId>,
     /// The name for people.
     pub name: String,
     /// Increases when the budget's amount changes. Each version reports its thresholds once.
@@ -94,6 +112,12 @@ impl StoredKey {
 }
 
 impl StoredKey {
+    /// Returns who acts through the key, if that is not whoever has its secret: the member. For events, an app is its key.
+    pub fn actor(&self) -> Option<Actor> {
+        let member = self.member.filter(|_| self.kind == KeyKind::Member)?;
+        Some(Actor { kind: ActorType::User, id: member.to_string(), run_id: None })
+    }
+
     /// Returns `active`, `expired` or `revoked`.
     pub fn status(&self, now: Timestamp) -> &'static str {
         if self.revoked_at.is_some() {
@@ -126,6 +150,9 @@ struct KeyRow {
     expires_at: Option<Timestamp>,
     revoked_at: Option<Timestamp>,
     created_at: Timestamp,
+    kind: KeyKind,
+    role: Option<MemberRole>,
+    member_id: Option<MemberId>,
 }
 
 impl KeyRow {
@@ -135,7 +162,10 @@ impl KeyRow {
             (None, Some(partner)) => KeyOwner::Partner(partner),
             _ => return Err(Error::internal("a key has no owner, or two")),
         };
-        let scopes = ScopeSet::parse_stored(&self.scopes);
+        let scopes = match self.role {
+            Some(role) => roles::scopes(role),
+            None => ScopeSet::parse_stored(&self.scopes),
+        };
         let key = ApiKey {
             id: self.id,
             lineage: self.lineage_id,
@@ -154,6 +184,9 @@ impl KeyRow {
         };
         Ok(StoredKey {
             key,
+            kind: self.kind,
+            role: self.role,
+            member: self.member_id,
             name: self.name,
             budget_version: self.budget_version,
             expires_at: self.expires_at,
@@ -168,6 +201,102 @@ impl KeyRow {
 /// # Errors
 /// `validation_error` for an invalid name, scope or limit; `workspace_not_found` for an owner that does not exist.
 pub fn create(tx: &mut Tx, new: NewKey) -> Result<(StoredKey, KeySecret)> {
+    let secret = KeySecret::generate(new.env, &*tx.random());
+    let stored = insert(tx, new, secret.hash(), Holder { kind: KeyKind::Secret, role: None, member: None })?;
+    Ok((stored, secret))
+}
+
+/// Creates the key through which a member acts. It has the scopes of the role.
+///
+/// # Errors
+/// As [`create`].
+pub fn create_for_member(
+    tx: &mut Tx,
+    name: String,
+    workspace: WorkspaceId,
+    env: Env,
+    member: MemberId,
+    role: MemberRole,
+) -> Result<StoredKey> {
+    let new = NewKey::of_workspace(name, workspace, env, roles::scopes(role).iter().collect());
+    let unknown = unknown_secret(tx);
+    insert(tx, new, unknown, Holder { kind: KeyKind::Member, role: Some(role), member: Some(member) })
+}
+
+/// Creates the key through which an OAuth app acts that a member has authorized.
+///
+/// # Errors
+/// As [`create`].
+pub fn create_for_grant(tx: &mut Tx, new: NewKey, member: MemberId) -> Result<StoredKey> {
+    let unknown = unknown_secret(tx);
+    insert(tx, new, unknown, Holder { kind: KeyKind::Grant, role: None, member: Some(member) })
+}
+
+/// Adds scopes to the key of a grant, and returns the key. It never loses any.
+///
+/// # Errors
+/// `not_found`, `validation_error` for a scope that the key of a workspace cannot have.
+pub fn extend_grant(tx: &mut Tx, id: &KeyId, scopes: ScopeSet) -> Result<StoredKey> {
+    let row = api_keys::table.find(id).filter(api_keys::kind.eq(KeyKind::Grant));
+    // Locked, so that two extensions at once both count.
+    let stored: Option<String> =
+        for_no_key_update(row.select(api_keys::scopes)).get_result(tx.connection()).optional()?;
+    let stored = stored.ok_or_else(|| Error::not_found("key"))?;
+    check_scopes(scopes.iter(), true)?;
+    let union: ScopeSet = ScopeSet::parse_stored(&stored).iter().chain(scopes.iter()).collect();
+    diesel::update(api_keys::table.find(id))
+        .set(api_keys::scopes.eq(union.to_string()))
+        .execute(tx.connection())?;
+    by_id(tx, id)
+}
+
+/// Sets the role of a member's keys.
+pub fn set_role(tx: &mut Tx, workspace: WorkspaceId, member: MemberId, role: MemberRole) -> Result<()> {
+    diesel::update(api_keys::table)
+        .filter(api_keys::workspace_id.eq(workspace))
+        .filter(api_keys::member_id.eq(member))
+        .filter(api_keys::kind.eq(KeyKind::Member))
+        .set(api_keys::role.eq(role))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// Revokes the keys of a member of these kinds, and returns their ids.
+pub fn revoke_of_member(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    member: MemberId,
+    kinds: &[KeyKind],
+) -> Result<Vec<KeyId>> {
+    let now = tx.now();
+    let ids: Vec<KeyId> = api_keys::table
+        .filter(api_keys::workspace_id.eq(workspace))
+        .filter(api_keys::member_id.eq(member))
+        .filter(api_keys::kind.eq_any(kinds))
+        .filter(api_keys::revoked_at.is_null())
+        .select(api_keys::id)
+        .load(tx.connection())?;
+    diesel::update(api_keys::table.filter(api_keys::id.eq_any(&ids)))
+        .set(api_keys::revoked_at.eq(now))
+        .execute(tx.connection())?;
+    Ok(ids)
+}
+
+/// Returns the digest of a secret that nobody is told. The column is unique, so every key has one.
+fn unknown_secret(tx: &Tx) -> SecretHash {
+    let mut bytes = [0; 32];
+    tx.random().fill(&mut bytes);
+    SecretHash(bytes)
+}
+
+/// Who acts through a new key.
+struct Holder {
+    kind: KeyKind,
+    role: Option<MemberRole>,
+    member: Option<MemberId>,
+}
+
+fn insert(tx: &mut Tx, new: NewKey, secret: SecretHash, holder: Holder) -> Result<StoredKey> {
     check(&new)?;
     let (workspace, partner) = match new.owner {
         KeyOwner::Workspace(id) => (Some(id), None),
@@ -178,11 +307,10 @@ pub fn create(tx: &mut Tx, new: NewKey) -> Result<(StoredKey, KeySecret)> {
             workspaces::table.find(*id).select(workspaces::id).first(tx.connection()).optional()?;
         known.ok_or_else(|| Error::new(Code::WorkspaceNotFound, "The workspace does not exist."))?;
     }
-    let secret = KeySecret::generate(new.env, &*tx.random());
     let id = KeyId::new(tx.now(), &*tx.random());
     let row = KeyRow {
         id: id.clone(),
-        secret_hash: secret.hash().0.to_vec(),
+        secret_hash: secret.0.to_vec(),
         name: new.name,
         env: new.env,
         scopes: new.scopes.into_iter().collect::<ScopeSet>().to_string(),
@@ -198,9 +326,12 @@ pub fn create(tx: &mut Tx, new: NewKey) -> Result<(StoredKey, KeySecret)> {
         expires_at: new.expires_at,
         revoked_at: None,
         created_at: tx.now(),
+        kind: holder.kind,
+        role: holder.role,
+        member_id: holder.member,
     };
     diesel::insert_into(api_keys::table).values(row).execute(tx.connection())?;
-    Ok((by_id(tx, &id)?, secret))
+    by_id(tx, &id)
 }
 
 fn check(new: &NewKey) -> Result<()> {
@@ -210,19 +341,10 @@ fn check(new: &NewKey) -> Result<()> {
     if new.scopes.is_empty() {
         return Err(Error::invalid("scopes", "must name at least one scope"));
     }
+    check_scopes(new.scopes.iter().copied(), matches!(new.owner, KeyOwner::Workspace(_)))?;
     for (place, scope) in new.scopes.iter().enumerate() {
-        let param = format!("scopes[{place}]");
-        if scope.is_retired() {
-            return Err(Error::invalid(param, format_args!("names `{scope}`, which is no longer offered")));
-        }
-        if scope.is_partner_only() && matches!(new.owner, KeyOwner::Workspace(_)) {
-            return Err(Error::invalid(
-                param,
-                format_args!("names `{scope}`, which is for partner keys only"),
-            ));
-        }
         if new.scopes.iter().take(place).any(|earlier| earlier == scope) {
-            return Err(Error::invalid(param, format_args!("names `{scope}` twice")));
+            return Err(Error::invalid(format!("scopes[{place}]"), format_args!("names `{scope}` twice")));
         }
     }
     for (param, limit, least, most) in [
@@ -237,6 +359,20 @@ fn check(new: &NewKey) -> Result<()> {
     Ok(())
 }
 
+fn check_scopes(scopes: impl Iterator<Item = Scope>, of_workspace: bool) -> Result<()> {
+    for (place, scope) in scopes.enumerate() {
+        let param = format!("scopes[{place}]");
+        if scope.is_retired() {
+            return Err(Error::invalid(param, format_args!("names `{scope}`, which is no longer offered")));
+        }
+        if of_workspace && scope.is_partner_only() {
+            let rule = format_args!("names `{scope}`, which is for partner keys only");
+            return Err(Error::invalid(param, rule));
+        }
+    }
+    Ok(())
+}
+
 /// Returns the key with this secret, in any state.
 pub(crate) fn by_hash(read: &mut Read, hash: SecretHash) -> Result<Option<StoredKey>> {
     let row: Option<KeyRow> = api_keys::table
@@ -246,13 +382,18 @@ pub(crate) fn by_hash(read: &mut Read, hash: SecretHash) -> Result<Option<Stored
     row.map(KeyRow::stored).transpose()
 }
 
+/// Returns the key with this id, in any state.
+pub fn find(read: &mut Read, id: &KeyId) -> Result<Option<StoredKey>> {
+    let row: Option<KeyRow> = api_keys::table.find(id).first(read.connection()).optional()?;
+    row.map(KeyRow::stored).transpose()
+}
+
 /// Returns the key with this id.
 ///
 /// # Errors
 /// `not_found`.
 pub fn by_id(read: &mut Read, id: &KeyId) -> Result<StoredKey> {
-    let row: Option<KeyRow> = api_keys::table.find(id).first(read.connection()).optional()?;
-    row.ok_or_else(|| Error::not_found("key"))?.stored()
+    find(read, id)?.ok_or_else(|| Error::not_found("key"))
 }
 
 /// Returns the scopes that keys have now, each in a workspace. A key is named by its lineage, so the scopes of later
@@ -298,9 +439,11 @@ pub fn standing_scopes(read: &mut Read, lineage: &KeyId, workspace: WorkspaceId)
     Ok(standing(read, [(lineage, workspace)])?.into_values().next().unwrap_or_default())
 }
 
-/// Returns the keys of a workspace, oldest first. `None` returns all keys of the installation.
+/// Returns the keys of a workspace that have a secret, oldest first. `None` returns those of the whole installation. Keys of
+/// members and apps belong to the lists of members and apps.
 pub fn list(read: &mut Read, workspace: Option<WorkspaceId>) -> Result<Vec<StoredKey>> {
-    let mut query = api_keys::table.order(api_keys::id.asc()).into_boxed();
+    let secret = api_keys::kind.eq(KeyKind::Secret);
+    let mut query = api_keys::table.filter(secret).order(api_keys::id.asc()).into_boxed();
     if let Some(workspace) = workspace {
         query = query.filter(api_keys::workspace_id.eq(workspace));
     }
@@ -412,4 +555,19 @@ pub fn lineages_of(read: &mut Read, owner: KeyOwner) -> Result<Vec<KeyId>> {
         KeyOwner::Workspace(id) => query.filter(api_keys::workspace_id.eq(id)).load(read.connection())?,
         KeyOwner::Partner(id) => query.filter(api_keys::partner_id.eq(id)).load(read.connection())?,
     })
+}
+
+/// Returns the roles of members' keys, by key id. Keys that do not exist or have no role are left out.
+pub fn roles(read: &mut Read, ids: &[&KeyId]) -> Result<HashMap<KeyId, MemberRole>> {
+    let mut roles = HashMap::new();
+    // Both databases limit the number of values in a statement.
+    for ids in ids.chunks(500) {
+        let found: Vec<(KeyId, MemberRole)> = api_keys::table
+            .filter(api_keys::id.eq_any(ids))
+            .filter(api_keys::role.is_not_null())
+            .select((api_keys::id, api_keys::role.assume_not_null()))
+            .load(read.connection())?;
+        roles.extend(found);
+    }
+    Ok(roles)
 }

@@ -63,6 +63,9 @@ diesel::table! {
         expires_at -> Nullable<Timestamp>,
         revoked_at -> Nullable<Timestamp>,
         created_at -> Timestamp,
+        kind -> Text,
+        role -> Nullable<Text>,
+        member_id -> Nullable<BigInt>,
     }
 }
 

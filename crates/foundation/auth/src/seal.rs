@@ -2,6 +2,7 @@
 //! secret's place as associated data. Also signatures of text that clients hold and must not change, such as download
 //! URLs: HMAC-SHA-256 under a derived key.
 
+use crate::jwt::{self, Claims, Expected, InvalidToken, SigningKey};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use model::{Error, Random, Result};
@@ -68,6 +69,8 @@ impl Piece {
 pub struct SecretKey {
     cipher: LessSafeKey,
     signer: hmac::Key,
+    /// Signs the tokens of sessions.
+    tokens: SigningKey,
     mark: String,
     /// The prefix of values encrypted under this key.
     prefix: String,
@@ -82,12 +85,13 @@ impl SecretKey {
         let unbound = UnboundKey::new(&AES_256_GCM, key)
             .map_err(|_| Error::internal("the secret key must have 32 bytes"))?;
         // Signatures use a derived key, so that they reveal nothing about the encryption key.
-        let derived = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), b"svc signatures v1");
-        let signer = hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref());
+        let root = hmac::Key::new(hmac::HMAC_SHA256, key);
+        let signer = hmac::Key::new(hmac::HMAC_SHA256, hmac::sign(&root, b"svc signatures v1").as_ref());
+        let tokens = SigningKey::new(hmac::sign(&root, b"svc session tokens v1").as_ref())?;
         let mark = hmac::sign(&signer, &signed("installation", "secret key"));
         let id: String = mark.as_ref().iter().take(4).map(|byte| format!("{byte:02x}")).collect();
         let mark = STANDARD.encode(mark);
-        Ok(Self { cipher: LessSafeKey::new(unbound), signer, mark, prefix: format!("v2.{id}.") })
+        Ok(Self { cipher: LessSafeKey::new(unbound), signer, tokens, mark, prefix: format!("v2.{id}.") })
     }
 
     /// Returns a fingerprint of the key, which does not reveal it.
@@ -172,6 +176,26 @@ impl Seal {
         let (keys, signed) = (self.keys(), signed(place, text));
         let mut all = std::iter::once(&keys.active).chain(&keys.other);
         all.any(|key| hmac::verify(&key.signer, &signed, signature).is_ok())
+    }
+
+    /// Signs claims as a JSON Web Token (HS256) under a key that is derived from the active one.
+    ///
+    /// # Errors
+    /// If the claims cannot be serialized.
+    pub fn sign_token(&self, claims: &impl Serialize) -> Result<String> {
+        self.keys().active.tokens.sign(claims)
+    }
+
+    /// Verifies a token that [`Seal::sign_token`] has signed, under the key that it names, which may be any of the keys.
+    ///
+    /// # Errors
+    /// The reason why the token is not accepted.
+    pub fn verify_token<C: Claims>(&self, token: &str, expected: &Expected<'_>) -> Result<C, InvalidToken> {
+        let (id, keys) = (jwt::key_id(token)?.unwrap_or_default(), self.keys());
+        let mut all = std::iter::once(&keys.active).chain(&keys.other);
+        let key =
+            all.find(|key| key.tokens.is_named(&id)).ok_or(InvalidToken("it names no key of the service"))?;
+        key.tokens.verify(token, expected)
     }
 
     /// Returns the fingerprint of the active key (see [`SecretKey::mark`]).

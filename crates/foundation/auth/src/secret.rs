@@ -1,7 +1,8 @@
-//! The format of an API key: `svc_live_` or `svc_test_`, 32 random characters and a checksum of six.
+//! The format of API keys and tokens: a prefix that names the kind, such as `svc_live_`, 32 random characters, and a
+//! checksum of six.
 //!
-//! The checksum lets the service reject a mistyped or invented key without a query, and lets scanners for leaked
-//! secrets recognize a key. The database stores a SHA-256 digest. The secret has 160 random bits, so it needs no slow
+//! The checksum lets the service reject a mistyped or invented secret without a query, and lets scanners for leaked
+//! secrets recognize one. The database stores a SHA-256 digest. The secret has 160 random bits, so it needs no slow
 //! hash against guessing.
 
 use base64::Engine;
@@ -12,44 +13,35 @@ const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const RANDOM_CHARS: usize = 32;
 const TAIL_CHARS: usize = 6;
 
-/// The digest under which a key is stored and found. A look-up by digest compares no secret text, so it cannot leak
+/// The digest under which a secret is stored and found. A look-up by digest compares no secret text, so it cannot leak
 /// the secret by its timing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SecretHash(pub [u8; 32]);
 
-/// The secret text of a key. Never stored or logged; shown once.
-pub struct KeySecret {
-    env: Env,
+/// A secret text with a prefix and a checksum. Never stored or logged; shown once.
+pub struct SecretText {
     text: String,
 }
 
-impl KeySecret {
-    /// Generates a key.
-    pub fn generate(env: Env, random: &dyn Random) -> Self {
+impl SecretText {
+    /// Generates a secret of the kind that `prefix` names.
+    pub fn generate(prefix: &str, random: &dyn Random) -> Self {
         let mut bytes = [0u8; RANDOM_CHARS];
         random.fill(&mut bytes);
         let body: String = bytes.iter().map(|byte| digit(u32::from(*byte))).collect();
-        let text = format!("svc_{}_{body}", env.as_str());
+        let text = format!("{prefix}{body}");
         let tail = checksum(&text);
-        Self { env, text: text + &tail }
+        Self { text: text + &tail }
     }
 
-    /// Parses a key sent by a client. Returns `None` if the prefix, the length or the checksum is wrong.
-    pub fn parse(text: &str) -> Option<Self> {
-        let env = [Env::Live, Env::Test].into_iter().find(|env| {
-            text.strip_prefix("svc_").is_some_and(|rest| rest.starts_with(&format!("{}_", env.as_str())))
-        })?;
-        let expected = "svc_live_".len() + RANDOM_CHARS + TAIL_CHARS;
-        if text.len() != expected || !text.is_ascii() {
+    /// Parses a secret sent by a client. Returns `None` if the prefix, the length or the checksum is wrong.
+    pub fn parse(prefix: &str, text: &str) -> Option<Self> {
+        let expected = prefix.len() + RANDOM_CHARS + TAIL_CHARS;
+        if !text.starts_with(prefix) || text.len() != expected || !text.is_ascii() {
             return None;
         }
         let (head, tail) = text.split_at(expected - TAIL_CHARS);
-        (checksum(head) == tail).then(|| Self { env, text: text.to_owned() })
-    }
-
-    /// Returns the environment of the prefix. The stored environment is authoritative.
-    pub fn env(&self) -> Env {
-        self.env
+        (checksum(head) == tail).then(|| Self { text: text.to_owned() })
     }
 
     /// Returns the text, to be shown once.
@@ -66,9 +58,51 @@ impl KeySecret {
     }
 }
 
-impl fmt::Debug for KeySecret {
+impl fmt::Debug for SecretText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("KeySecret(…)")
+        f.write_str("SecretText(…)")
+    }
+}
+
+/// The secret text of a key.
+#[derive(Debug)]
+pub struct KeySecret {
+    env: Env,
+    secret: SecretText,
+}
+
+impl KeySecret {
+    /// Generates a key.
+    pub fn generate(env: Env, random: &dyn Random) -> Self {
+        Self { env, secret: SecretText::generate(prefix(env), random) }
+    }
+
+    /// Parses a key sent by a client. Returns `None` if the prefix, the length or the checksum is wrong.
+    pub fn parse(text: &str) -> Option<Self> {
+        let env = [Env::Live, Env::Test].into_iter().find(|env| text.starts_with(prefix(*env)))?;
+        Some(Self { env, secret: SecretText::parse(prefix(env), text)? })
+    }
+
+    /// Returns the environment of the prefix. The stored environment is authoritative.
+    pub fn env(&self) -> Env {
+        self.env
+    }
+
+    /// Returns the text, to be shown once.
+    pub fn reveal(&self) -> &str {
+        self.secret.reveal()
+    }
+
+    /// Returns the digest to store or look up.
+    pub fn hash(&self) -> SecretHash {
+        self.secret.hash()
+    }
+}
+
+fn prefix(env: Env) -> &'static str {
+    match env {
+        Env::Live => "svc_live_",
+        Env::Test => "svc_test_",
     }
 }
 
@@ -101,6 +135,15 @@ mod tests {
         let read = KeySecret::parse(key.reveal()).unwrap();
         assert_eq!((read.env(), read.hash()), (Env::Test, key.hash()));
         assert!(!format!("{key:?}").contains(key.reveal()));
+    }
+
+    #[test]
+    fn a_secret_is_of_the_kind_that_its_prefix_names() {
+        let secret = SecretText::generate("svc_at_", &SeededRandom::new(1));
+        assert_eq!(SecretText::parse("svc_at_", secret.reveal()).unwrap().hash(), secret.hash());
+        assert!(SecretText::parse("svc_rt_", secret.reveal()).is_none());
+        // Another prefix needs another checksum.
+        assert!(SecretText::parse("svc_rt_", &secret.reveal().replace("_at_", "_rt_")).is_none());
     }
 
     proptest! {

@@ -2,8 +2,8 @@
 
 use crate::text_enum;
 use crate::{
-    Actor, Cause, Chain, Code, ContactId, Error, JsonText, KeyId, PartnerId, RequestId, RequestRef, Result,
-    Scope, ScopeSet, Trace, WorkspaceId,
+    AccountId, Actor, ActorType, Cause, Chain, Code, ContactId, Error, JsonText, KeyId, MemberId, PartnerId,
+    RequestId, RequestRef, Result, Scope, ScopeSet, SessionId, Timestamp, Trace, WorkspaceId,
 };
 use std::sync::Arc;
 
@@ -160,6 +160,75 @@ impl Answering {
     }
 }
 
+/// Who acts through a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Principal {
+    /// Whoever holds the key's secret.
+    Key,
+    /// A member of the team who has signed in.
+    Member(MemberSession),
+    /// An OAuth app that a member has authorized.
+    App(AuthorizedApp),
+}
+
+impl Principal {
+    /// Refuses a member whose sign-in is older than ten minutes. Keys and apps pass: they have no sign-in.
+    ///
+    /// # Errors
+    /// `reauthentication_required`.
+    pub fn expect_recent_sign_in(&self, now: Timestamp) -> Result<()> {
+        match self {
+            Self::Member(session) if !session.is_recent(now) => {
+                let message = "This needs a sign-in that is younger than ten minutes. Sign in again, and repeat the request.";
+                Err(Error::new(Code::ReauthenticationRequired, message))
+            }
+            Self::Member(_) | Self::Key | Self::App(_) => Ok(()),
+        }
+    }
+
+    /// Returns the member who has signed in.
+    pub fn member(&self) -> Option<MemberId> {
+        match self {
+            Self::Member(session) => Some(session.member),
+            Self::Key | Self::App(_) => None,
+        }
+    }
+}
+
+/// A member of the team who has signed in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberSession {
+    /// The account.
+    pub account: AccountId,
+    /// The account's member in the workspace of the request.
+    pub member: MemberId,
+    /// The session.
+    pub session: SessionId,
+    /// When the account last proved who it is.
+    pub authenticated_at: Timestamp,
+}
+
+impl MemberSession {
+    /// For how long after a sign-in the operations that reveal or change secrets are open, in seconds.
+    pub const RECENT_SECONDS: i64 = 600;
+
+    /// Returns whether the account proved who it is in the last ten minutes.
+    pub fn is_recent(&self, now: Timestamp) -> bool {
+        now < self.authenticated_at.plus_seconds(Self::RECENT_SECONDS)
+    }
+}
+
+/// An OAuth app that a member has authorized.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuthorizedApp {
+    /// The `client_id` of the app.
+    pub client_id: String,
+    /// The name that the app gives itself.
+    pub name: String,
+    /// The member who authorized it.
+    pub member: MemberId,
+}
+
 /// Who does something on whose behalf. What an operation knows of its request beside its input.
 #[derive(Debug, Clone)]
 pub struct Caller {
@@ -167,13 +236,15 @@ pub struct Caller {
     pub request: RequestId,
     /// The key of the request.
     pub key: Arc<ApiKey>,
+    /// Who acts through the key.
+    pub principal: Principal,
     /// The workspace of the request.
     pub workspace: Arc<Workspace>,
     /// The request's `Idempotency-Key`.
     pub idempotency_key: Option<String>,
     /// The trace that the request came with.
     pub trace: Option<Trace>,
-    /// Who acts where it is not the key itself: an agent in a run that the key asked for.
+    /// Who acts where it is not the key itself: the member whose key it is, or an agent in a run that the key asked for.
     pub actor: Option<Actor>,
     /// Whom the actor answers, where it is an agent that answers a contact by itself.
     pub answering: Option<Answering>,
@@ -195,6 +266,12 @@ impl Caller {
             None => cause,
             Some(actor) => Cause { actor: JsonText::of(actor), ..cause },
         }
+    }
+
+    /// Returns whether something automatic acts, such as an agent or a flow, and not the one who sent the request. It may
+    /// see less than the key.
+    pub fn is_automatic(&self) -> bool {
+        self.actor.as_ref().is_some_and(|actor| actor.kind != ActorType::User)
     }
 
     /// The same request, in which `actor` does what needs these scopes and no others.

@@ -53,6 +53,8 @@ codes! {
     ApiKeyRevoked = 401 "api_key_revoked";
     /// The key's last day has passed.
     ApiKeyExpired = 401 "api_key_expired";
+    /// The request needs the cookie of a session that is open.
+    SessionRequired = 401 "session_required";
     /// Something in the request is wrong; `param` says where.
     ValidationError = 400 "validation_error";
     /// The same `Idempotency-Key` came with another request.
@@ -81,6 +83,10 @@ codes! {
     EnergyDepleted = 402 "energy_depleted";
     /// The key lacks the scope in `param`.
     MissingScope = 403 "missing_scope";
+    /// The operation needs a sign-in that is younger than ten minutes.
+    ReauthenticationRequired = 403 "reauthentication_required";
+    /// The account is no member of the workspace, or there is no such workspace.
+    NotAMember = 403 "not_a_member";
     /// A test key used a scope with effects outside.
     TestModeRestricted = 403 "test_mode_restricted";
     /// Only whoever wrote it may change it.

@@ -280,6 +280,26 @@ string_id! {
     KeyId, "key_"
 }
 string_id! {
+    /// A person who signs in.
+    AccountId, "acc_"
+}
+string_id! {
+    /// A session of an account. It names the session and authenticates nothing.
+    SessionId, "ses_"
+}
+string_id! {
+    /// An OAuth app that a workspace registered.
+    AppId, "app_"
+}
+string_id! {
+    /// The tokens that came of one authorization of an OAuth app.
+    FamilyId, "fam_"
+}
+string_id! {
+    /// An entry of the audit log.
+    AuditId, "aud_"
+}
+string_id! {
     /// One execution of an agent.
     RunId, "run_"
 }

@@ -15,13 +15,17 @@ mod json;
 mod metadata;
 mod patch;
 mod raw_members;
+mod role;
 mod scope;
 mod stored_time;
 #[doc(hidden)]
 pub mod text_enum;
 mod trace;
 
-pub use caller::{Answering, ApiKey, Caller, Env, KeyOwner, Plan, SubscriptionStatus, Workspace};
+pub use caller::{
+    Answering, ApiKey, AuthorizedApp, Caller, Env, KeyOwner, MemberSession, Plan, Principal,
+    SubscriptionStatus, Workspace,
+};
 pub use cause::{Actor, ActorType, Cause, Chain, RequestRef};
 pub use clock::{Clock, ManualClock, Random, SeededRandom, SystemClock, SystemRandom, Timestamp};
 pub use error::{Code, Error, ErrorType, FieldError, LONGEST_RETRY_AFTER, Result};
@@ -32,6 +36,7 @@ pub use json::JsonText;
 pub use metadata::Metadata;
 pub use patch::Patch;
 pub use raw_members::{MemberName, RawMembers};
+pub use role::MemberRole;
 pub use scope::{Scope, ScopeSet};
 pub use stored_time::StoredTime;
 pub use trace::Trace;

@@ -30,11 +30,14 @@ struct Declaration {
     /// `None` is `scope = any_key`.
     scope: Option<LitStr>,
     energy: bool,
+    recent_sign_in: Option<Ident>,
     ceiling: Option<LitInt>,
     body_mib: Option<LitInt>,
     deprecated: Option<Deprecation>,
     /// The function that serves several calls in one transaction.
     together: Option<Ident>,
+    /// Whether it answers with JSON-RPC instead of the envelope.
+    json_rpc: bool,
 }
 
 /// `deprecated(since = "…", sunset = "…", alternative = "…")`. The registry checks what is in it.
@@ -73,6 +76,8 @@ impl Parse for Declaration {
         let path: LitStr = input.parse()?;
         let (mut scope, mut energy, mut ceiling, mut body_mib, mut deprecated, mut together) =
             (None, false, None, None, None, None);
+        let mut recent_sign_in = None;
+        let mut json_rpc = false;
         while input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
             let name: Ident = input.parse()?;
             match name.to_string().as_str() {
@@ -81,6 +86,11 @@ impl Parse for Declaration {
                     scope = Some(parse_scope(input)?);
                 }
                 "energy" => energy = true,
+                "json_rpc" => json_rpc = true,
+                "recent_sign_in" => {
+                    input.parse::<Token![=]>()?;
+                    recent_sign_in = Some(parse_recent_sign_in(input)?);
+                }
                 "ceiling" => {
                     input.parse::<Token![=]>()?;
                     ceiling = Some(input.parse()?);
@@ -95,13 +105,25 @@ impl Parse for Declaration {
                     together = Some(input.parse()?);
                 }
                 _ => {
-                    let known = "known here: scope, energy, ceiling, body_mib, deprecated, together";
+                    let known = "known here: scope, energy, json_rpc, recent_sign_in, ceiling, body_mib, deprecated, \
+                                 together";
                     return Err(Error::new(name.span(), known));
                 }
             }
         }
         let scope = scope.ok_or_else(|| Error::new(path.span(), "say scope = \"…\" or scope = any_key"))?;
-        Ok(Self { method, path, scope, energy, ceiling, body_mib, deprecated, together })
+        Ok(Self {
+            method,
+            path,
+            scope,
+            energy,
+            recent_sign_in,
+            ceiling,
+            body_mib,
+            deprecated,
+            together,
+            json_rpc,
+        })
     }
 }
 
@@ -111,6 +133,15 @@ fn parse_scope(input: ParseStream) -> Result<Option<LitStr>> {
     }
     let word: Ident = input.parse()?;
     if word == "any_key" { Ok(None) } else { Err(Error::new(word.span(), "a scope in quotes, or any_key")) }
+}
+
+/// The name of a variant of `RecentSignIn`.
+fn parse_recent_sign_in(input: ParseStream) -> Result<Ident> {
+    let word: Ident = input.parse()?;
+    match word.to_string().as_str() {
+        name @ ("always" | "secrets") => Ok(format_ident!("{}", pascal(name))),
+        _ => Err(Error::new(word.span(), "always or secrets")),
+    }
 }
 
 /// No body is larger than an upload (decision 14).
@@ -297,33 +328,21 @@ fn batched_call(
 }
 
 fn expand(declaration: &Declaration, function: &ItemFn) -> Result<TokenStream2> {
-    let Declaration { path, ceiling, energy, .. } = declaration;
     let name = &function.sig.ident;
     let visibility = &function.vis;
     let structure = format_ident!("{}", pascal(&name.to_string()));
-    let id = camel(&name.to_string());
-    let method = format_ident!("{}", pascal(&declaration.method.to_string()));
     let (summary, description) = doc_text(&function.attrs, name.span())?;
-    let scope = match &declaration.scope {
-        Some(text) => quote!(::std::option::Option::Some(const { ::model::Scope::literal(#text) })),
-        None => quote!(::std::option::Option::None),
-    };
-    let ceiling = ceiling.as_ref().map_or_else(|| quote!(100), |number| quote!(#number));
-    let deprecated = match &declaration.deprecated {
-        Some(Deprecation { since, sunset, alternative }) => quote!(::std::option::Option::Some(
-            ::operation::Deprecated { since: #since, sunset: #sunset, alternative: #alternative }
-        )),
-        None => quote!(::std::option::Option::None),
-    };
-    let body_mib = declaration.body_mib.as_ref().map_or_else(|| quote!(1), |number| quote!(#number));
 
-    let Arguments { access, pass, take, variables, types, names } = Arguments::of(function, path)?;
+    let Arguments { access, pass, take, variables, types, names } =
+        Arguments::of(function, &declaration.path)?;
     let changes = matches!(access, Access::Tx | Access::Cx);
     let call = match &declaration.together {
         Some(together) => batched_call(function, together, &access, &pass, (&variables, &types))?,
         None => call(function, &access, &pass, &variables)?,
     };
     let answer = answer_type(function)?;
+    let declared = declared_meta(declaration);
+    let id = camel(&name.to_string());
     Ok(quote! {
         #function
 
@@ -334,15 +353,9 @@ fn expand(declaration: &Declaration, function: &ItemFn) -> Result<TokenStream2> 
             fn meta(&self) -> &'static ::operation::Meta {
                 static META: ::operation::Meta = ::operation::Meta {
                     id: #id,
-                    method: ::operation::Method::#method,
-                    path: #path,
-                    scope: #scope,
-                    energy: #energy,
-                    ceiling: #ceiling,
-                    body_mib: #body_mib,
+                    #declared
                     changes: #changes,
                     paging: ::operation::Paging::first(&[#(<#types as ::operation::FromInput>::PAGING),*]),
-                    deprecated: #deprecated,
                     summary: #summary,
                     description: #description,
                     file: file!(),
@@ -362,6 +375,39 @@ fn expand(declaration: &Declaration, function: &ItemFn) -> Result<TokenStream2> 
             }
         }
     })
+}
+
+/// The fields of `Meta` that the attribute states.
+fn declared_meta(declaration: &Declaration) -> TokenStream2 {
+    let Declaration { path, energy, json_rpc, .. } = declaration;
+    let method = format_ident!("{}", pascal(&declaration.method.to_string()));
+    let scope = match &declaration.scope {
+        Some(text) => quote!(::std::option::Option::Some(const { ::model::Scope::literal(#text) })),
+        None => quote!(::std::option::Option::None),
+    };
+    let ceiling = declaration.ceiling.as_ref().map_or_else(|| quote!(100), |number| quote!(#number));
+    let deprecated = match &declaration.deprecated {
+        Some(Deprecation { since, sunset, alternative }) => quote!(::std::option::Option::Some(
+            ::operation::Deprecated { since: #since, sunset: #sunset, alternative: #alternative }
+        )),
+        None => quote!(::std::option::Option::None),
+    };
+    let recent_sign_in = match &declaration.recent_sign_in {
+        Some(variant) => quote!(::std::option::Option::Some(::operation::RecentSignIn::#variant)),
+        None => quote!(::std::option::Option::None),
+    };
+    let body_mib = declaration.body_mib.as_ref().map_or_else(|| quote!(1), |number| quote!(#number));
+    quote! {
+        method: ::operation::Method::#method,
+        path: #path,
+        scope: #scope,
+        energy: #energy,
+        json_rpc: #json_rpc,
+        recent_sign_in: #recent_sign_in,
+        ceiling: #ceiling,
+        body_mib: #body_mib,
+        deprecated: #deprecated,
+    }
 }
 
 /// `T` of `-> Result<T>`.

@@ -21,6 +21,8 @@ text_enum! {
         Scope = "scope",
         /// What test keys may do.
         TestMode = "test_mode",
+        /// How long ago a member has signed in.
+        RecentSignIn = "recent_sign_in",
         /// The `Idempotency-Key`.
         Idempotency = "idempotency",
         /// Requests per month.

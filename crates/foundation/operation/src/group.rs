@@ -3,6 +3,7 @@
 use crate::log::REQUEST_LOG;
 use crate::metrics::{TableGauge, logs};
 use crate::{Domain, RawRoute, Registry, Services};
+use accounts::{AUDIT_LOG, Passwords, SignIn};
 use auth::SealedTable;
 use jobs::{Job, JobError};
 use model::{Error, Result};
@@ -10,6 +11,7 @@ use prometheus::core::Collector;
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
+use store::Db;
 use store::logs::{LogKind, Logs};
 
 /// A group of areas, as the list of the program has it.
@@ -174,7 +176,9 @@ impl Parts {
 
 /// The group of the foundation crates, which all other groups use.
 pub const FOUNDATION: Group = Group {
-    declare: |declarations| Ok(declarations.sealed(auth::SEALED.iter().copied()).log(REQUEST_LOG)),
+    declare: |declarations| {
+        Ok(declarations.sealed(auth::SEALED.iter().copied()).log(REQUEST_LOG).log(AUDIT_LOG))
+    },
     start: foundation,
 };
 
@@ -182,6 +186,8 @@ fn foundation(services: &Services) -> Result<Parts> {
     let seconds = Duration::from_secs;
     let bounded: Logs = services.cloned()?;
     let parts = database_jobs(Parts::default())
+        .service(sign_in(services)?)
+        .jobs(accounts::jobs())
         .job(Job::every(
             "idempotency.purge",
             seconds(600),
@@ -223,6 +229,13 @@ fn foundation(services: &Services) -> Result<Parts> {
         .table_gauge(logs::ROWS)
         .table_gauge(logs::BYTES);
     Ok(parts)
+}
+
+/// Creates the service that signs people in.
+fn sign_in(services: &Services) -> Result<SignIn> {
+    let db: Db = services.cloned()?;
+    let passwords = Arc::new(Passwords::new(db.random()));
+    Ok(SignIn::new(db, passwords, services.get()?, services.get()?))
 }
 
 /// Adds the jobs that maintain the database.

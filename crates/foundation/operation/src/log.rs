@@ -42,6 +42,8 @@ pub struct LogRow {
     pub energy: i64,
     /// Whether the answer was a stored one.
     pub replayed: bool,
+    /// The interface that the request came through, such as `mcp`. `None` for REST.
+    pub interface: Option<&'static str>,
     /// The caller's own id for the request.
     pub client_request_id: Option<String>,
     /// The id of the trace that the request came with. One without a trace has the trace of its own id.
@@ -199,6 +201,7 @@ fn insert(tx: &mut Tx, rows: &[LogRow]) -> Result<()> {
         .bool("replayed", |row| row.replayed)
         .text("client_request_id", |row| row.client_request_id.as_deref())
         .text("trace_id", |row| row.trace_id.as_deref())
+        .text("interface", |row| row.interface)
         .insert_or(tx, "request_logs", OnConflict::Ignore)?;
     let fixed = REQUEST_LOG.row_bytes.on(tx);
     let sizes = rows.iter().map(|row| (row.workspace(), Size::row(fixed + row.text_bytes())));
@@ -209,7 +212,7 @@ fn insert(tx: &mut Tx, rows: &[LogRow]) -> Result<()> {
 /// The request log.
 pub const REQUEST_LOG: LogKind = LogKind {
     key: Key::Id("id"),
-    texts: &["path", "operation", "code", "gate", "client_request_id", "key_id", "trace_id"],
+    texts: &["path", "operation", "code", "gate", "client_request_id", "key_id", "trace_id", "interface"],
     row_bytes: PerRow { sqlite: 134, postgres: 284 },
     ..LogKind::of("request_logs")
 };
@@ -230,6 +233,7 @@ impl LogRow {
             self.client_request_id.as_deref(),
             self.key_id.as_ref().map(KeyId::as_str),
             self.trace_id.as_deref(),
+            self.interface,
         ];
         texts.into_iter().flatten().map(|text| i64::try_from(text.len()).unwrap_or(0)).sum()
     }

@@ -137,6 +137,7 @@ fn operation(registered: &Registered, describe: &Describe) -> Value {
     }
     for (name, applies) in [
         ("x-svc-energy", meta.energy),
+        ("x-svc-json-rpc", meta.json_rpc),
         ("x-svc-partner-only", meta.is_partner_only()),
         ("x-svc-idempotent", meta.is_idempotent_by_key()),
     ] {
@@ -149,6 +150,9 @@ fn operation(registered: &Registered, describe: &Describe) -> Value {
         operation.insert("x-deprecated-at".into(), deprecated.since.into());
         operation.insert("x-sunset".into(), deprecated.sunset.into());
         operation.insert("x-alternative".into(), deprecated.alternative.into());
+    }
+    if let Some(recent) = meta.recent_sign_in {
+        operation.insert("x-svc-recent-sign-in".into(), recent.as_str().into());
     }
     if meta.is_test_restricted() {
         operation.insert("x-svc-test-mode".into(), "restricted".into());
@@ -233,11 +237,14 @@ fn shared_parameters() -> Value {
 
 fn operation_responses(meta: &Meta, describe: &Describe) -> Value {
     let mut responses = Map::new();
-    for Success { status, fields, differs } in &describe.successes {
+    for Success { status, fields, differs, is_bare } in &describe.successes {
         let mut content = Map::new();
-        let mut media = Map::from_iter([("schema".to_owned(), envelope_schema(fields))]);
-        media.extend(differs.clone().map(|differs| ("example".to_owned(), differs)));
-        content.insert("application/json".into(), media.into());
+        if !(*is_bare && fields.is_null()) {
+            let schema = if *is_bare { fields.clone() } else { envelope_schema(fields) };
+            let mut media = Map::from_iter([("schema".to_owned(), schema)]);
+            media.extend(differs.clone().map(|differs| ("example".to_owned(), differs)));
+            content.insert("application/json".into(), media.into());
+        }
         if let (200, Some(events)) = (status, describe.events) {
             let events = json!({ "schema": { "type": "string", "description": events } });
             content.insert("text/event-stream".into(), events);
@@ -246,6 +253,7 @@ fn operation_responses(meta: &Meta, describe: &Describe) -> Value {
             status.to_string(),
             json!({
                 "description": match (status, meta.paging) {
+                    (202, _) if *is_bare => "The message was a notification and has no answer.",
                     (201, _) => "Created.",
                     (202, _) => "Accepted. The work continues in the background.",
                     (_, Some(Paging::Cursor)) => "A page of the list. Continue with `next_cursor`.",
@@ -259,10 +267,26 @@ fn operation_responses(meta: &Meta, describe: &Describe) -> Value {
         );
     }
     for status in error_statuses(meta, describe) {
+        if meta.json_rpc && matches!(status, 400 | 403 | 404) {
+            responses.insert(status.to_string(), json_rpc_error(status, describe));
+            continue;
+        }
         responses
             .insert(status.to_string(), json!({ "$ref": format!("#/components/responses/Error{status}") }));
     }
     Value::Object(responses)
+}
+
+/// Returns a response that is an envelope before the message was read, and a JSON-RPC message after that.
+fn json_rpc_error(status: u16, describe: &Describe) -> Value {
+    let message = describe.successes.iter().find(|success| success.is_bare).map(|success| &success.fields);
+    let error = json!({ "$ref": "#/components/schemas/ErrorResponse" });
+    let choices: Vec<&Value> = [Some(&error), message].into_iter().flatten().collect();
+    json!({
+        "description": format!("A refusal as in `Error{status}`, or a JSON-RPC error."),
+        "headers": header_references(),
+        "content": { "application/json": { "schema": { "anyOf": choices } } },
+    })
 }
 
 /// Returns the schema of the envelope around an answer's own fields.

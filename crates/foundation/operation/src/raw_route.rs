@@ -8,9 +8,11 @@ use futures::Stream;
 use std::net::IpAddr;
 use std::pin::Pin;
 
-/// A handler for all addresses under a prefix. A group implements it, and the binary passes it to the HTTP server.
+/// A handler for all addresses under a prefix, or for one address. A group implements it, and the binary passes it to the
+/// HTTP server.
 pub trait RawRoute: Send + Sync {
-    /// Returns the prefix of its addresses, with a slash at both ends, such as `/hooks/`. It is outside `/api/v1`.
+    /// Returns the prefix of its addresses, with a slash at both ends, such as `/hooks/`. Without the slash at its end, it
+    /// is a single address, such as `/sign-in`. It is outside `/api/v1`.
     fn prefix(&self) -> &'static str;
 
     /// Returns the maximum size of a body in bytes. A larger body is answered with 413 and does not reach the route.
@@ -27,7 +29,7 @@ pub trait RawRoute: Send + Sync {
 pub struct RawRequest {
     /// The method as it was sent.
     pub method: String,
-    /// The path after the prefix, not decoded.
+    /// The path after the prefix, not decoded. Empty for a route of a single address.
     pub rest: String,
     /// The query, not decoded.
     pub query: String,

@@ -18,5 +18,6 @@ diesel::table! {
         replayed -> Bool,
         client_request_id -> Nullable<Text>,
         trace_id -> Nullable<Text>,
+        interface -> Nullable<Text>,
     }
 }

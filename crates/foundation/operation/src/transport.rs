@@ -1,6 +1,7 @@
 //! Transport types: the request that an interface passes to the pipeline, and the response that it sends.
 
 use crate::raw_route::Chunks;
+use auth::Audience;
 use model::{Code, Error, RequestId};
 use std::fmt;
 use std::net::IpAddr;
@@ -16,6 +17,8 @@ pub struct Head<'a> {
     pub query: &'a str,
     /// The address of the peer.
     pub peer: IpAddr,
+    /// The interface that the request came to. A token can be bound to one.
+    pub audience: Audience,
     /// A function that returns the bytes of a header by its name in lower case.
     pub headers: &'a dyn Fn(&str) -> Option<&'a [u8]>,
 }

@@ -6,7 +6,7 @@ use super::partner::{Attribution, attribute};
 use crate::Config;
 use crate::database::{migrate, open_database};
 use crate::values::{self, whole};
-use auth::keys::{self, NewKey, StoredKey};
+use auth::keys::{self, KeyKind, NewKey, StoredKey};
 use auth::partners;
 use auth::workspaces::{self, NewWorkspace, is_slug};
 use billing::ledger::{GrantKind, MOST_BALANCE, NewGrant, adjust, budget_changed, grant, void_grant};
@@ -329,7 +329,11 @@ pub(super) async fn key(db: Db, command: KeyCommand) -> Result<()> {
             output::rows(&keys.iter().map(|key| shown(key, now)).collect::<Vec<_>>(), json.json)?;
         }
         KeyCommand::Revoke { key, json } => {
-            let revoked = db.write(move |tx| keys::revoke(tx, &key)).await?;
+            let revoked = db.write(move |tx| {
+                expect_secret(&keys::by_id(tx, &key)?)?;
+                keys::revoke(tx, &key)
+            });
+            let revoked = revoked.await?;
             output::object(&shown(&revoked, now), json.json)?;
         }
         KeyCommand::Budget { key, cents, none: _, cutoff, json } => {
@@ -349,6 +353,16 @@ pub(super) async fn key(db: Db, command: KeyCommand) -> Result<()> {
         create @ KeyCommand::Create { .. } => create_key(db, create).await?,
     }
     Ok(())
+}
+
+/// Refuses to revoke a key that ends with what it belongs to: its member or app would be left without one.
+fn expect_secret(stored: &StoredKey) -> Result<()> {
+    let command = match stored.kind {
+        KeyKind::Secret => return Ok(()),
+        KeyKind::Member => "`svc team remove` ends what the member may do",
+        KeyKind::Grant => "`svc grant revoke` ends what the app may do",
+    };
+    Err(Error::invalid("key", format!("must be a key with a secret: {command}")))
 }
 
 async fn create_key(db: Db, command: KeyCommand) -> Result<()> {

@@ -1,5 +1,6 @@
 //! The command line. Every command that prints rows takes `--json`.
 
+mod access;
 mod admin;
 mod api;
 mod arguments;
@@ -20,11 +21,11 @@ mod plan;
 mod profile;
 mod secrets;
 mod tail;
-mod team;
 
 pub use documents::contract::table;
 pub use documents::events_document::events_document;
 pub use documents::formulas_document::formulas_document;
+pub use documents::roles_document::roles_document;
 
 pub(crate) use init::set_up;
 
@@ -32,6 +33,7 @@ use crate::config::{Config, is_in_file, read_config, unknown_variables};
 use crate::demo::Given;
 use crate::logging::Log;
 use crate::{database, serve};
+use access::{app, operator, team};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
@@ -89,6 +91,15 @@ enum Command {
     /// API keys.
     #[command(subcommand)]
     Key(admin::KeyCommand),
+    /// The people who manage the installation.
+    #[command(subcommand)]
+    Operator(operator::OperatorCommand),
+    /// OAuth apps.
+    #[command(subcommand)]
+    App(app::AppCommand),
+    /// What members have allowed OAuth apps.
+    #[command(subcommand)]
+    Grant(app::GrantCommand),
     /// The team of a workspace.
     #[command(subcommand)]
     Team(team::TeamCommand),
@@ -237,7 +248,13 @@ fn run(cli: Cli, matches: &ArgMatches) -> anyhow::Result<()> {
         Command::Events(tail::EventsCommand::Tail(arguments)) => client::run(tail::tail(arguments)),
         Command::Key(command) => admin::run(&config, |db| admin::key(db, command)),
         Command::Conversation(command) => admin::run(&config, |db| conversation::conversation(db, command)),
-        Command::Team(command) => admin::run(&config, |db| team::team(db, command)),
+        Command::Operator(command) => operator::run(&config, command),
+        Command::Team(command) => {
+            let base_url = config.browser_url();
+            admin::run(&config, |db| team::team(db, command, base_url))
+        }
+        Command::App(command) => admin::run(&config, |db| app::app(db, command)),
+        Command::Grant(command) => admin::run(&config, |db| app::grant(db, command)),
         Command::Business(command) => admin::run(&config, |db| business::business(db, command)),
     }
 }

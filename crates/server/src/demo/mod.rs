@@ -64,6 +64,8 @@ struct Welcome {
     chat: String,
     /// The settings that the demo chose, in sentences.
     notes: Vec<String>,
+    /// The link with which a person becomes the owner, while nobody manages the installation.
+    start_link: Option<String>,
 }
 
 impl Demo {
@@ -95,6 +97,7 @@ impl Demo {
             shipping_cost: None,
             chat: chat.page().to_owned(),
             notes,
+            start_link: None,
         };
         Ok(Self { workspace, chat, network_connector, welcome })
     }
@@ -132,9 +135,14 @@ impl Demo {
         self.welcome.chat.clone()
     }
 
-    /// Tells the newcomer what there is.
-    pub(crate) fn welcome(&self) {
-        self.welcome.clone().print();
+    /// The workspace.
+    pub(crate) fn workspace(&self) -> WorkspaceId {
+        self.workspace
+    }
+
+    /// Tells the newcomer what there is, with the link for the first account if there is none.
+    pub(crate) fn welcome(&self, start_link: Option<String>) {
+        Welcome { start_link, ..self.welcome.clone() }.print();
     }
 }
 
@@ -197,46 +205,10 @@ impl Welcome {
 
     fn text(&self) -> std::result::Result<String, fmt::Error> {
         let mut text = String::new();
-        let url = format!("http://{}/api/v1", self.listen);
         let workspace = self.workspace;
         writeln!(text)?;
         match &self.keys {
-            Some((live, test)) => {
-                writeln!(text, "The demo workspace ({workspace}) is ready. Its keys are shown this once:")?;
-                writeln!(text, "  live: {live}")?;
-                writeln!(text, "  test: {test}   (costs nothing)")?;
-                writeln!(text)?;
-                writeln!(text, "Run the agent:")?;
-                writeln!(text, "  curl -s {url}/runs -H 'Authorization: Bearer {live}' \\")?;
-                writeln!(
-                    text,
-                    "    -H 'Content-Type: application/json' -d '{{\"input\": \"Do you have wooden trains?\"}}'"
-                )?;
-                if let Some(function) = self.shipping_cost {
-                    writeln!(text)?;
-                    writeln!(text, "Call the function that its second agent computes with:")?;
-                    writeln!(
-                        text,
-                        "  curl -s {url}/functions/{function}/invoke -H 'Authorization: Bearer {live}' \\"
-                    )?;
-                    writeln!(
-                        text,
-                        "    -H 'Content-Type: application/json' -d '{{\"input\": {{\"country\": \"FR\", \"kg\": 3}}}}'"
-                    )?;
-                }
-                if let Some(products) = self.products {
-                    writeln!(text)?;
-                    writeln!(text, "List the toys among its products, most expensive first:")?;
-                    writeln!(
-                        text,
-                        "  curl -s -G {url}/collections/{products}/items -H 'Authorization: Bearer {live}' \\"
-                    )?;
-                    writeln!(
-                        text,
-                        "    -d 'filter[category]=toys' -d 'filter[price][gt]=30' -d 'sort=-price'"
-                    )?;
-                }
-            }
+            Some((live, test)) => self.write_examples(&mut text, live, test)?,
             None => {
                 writeln!(text, "The demo workspace ({workspace}) is as you left it. For a new key:")?;
                 let program = &self.program;
@@ -244,6 +216,7 @@ impl Welcome {
                 writeln!(text, "    --scopes runs:execute,runs:read{}", self.database)?;
             }
         }
+        self.write_mcp(&mut text)?;
         writeln!(text)?;
         writeln!(text, "Chat with the agent as a customer: {}", self.chat)?;
         writeln!(text, "Write \"offer\" there, and a flow asks what you would like to buy.")?;
@@ -252,8 +225,65 @@ impl Welcome {
             writeln!(text, "{note}")?;
         }
         writeln!(text)?;
+        if let Some(link) = &self.start_link {
+            writeln!(text, "Sign in as the owner, within 30 minutes: {link}")?;
+            writeln!(text)?;
+        }
         writeln!(text, "Reference: http://{}/docs/", self.listen)?;
         writeln!(text)?;
         Ok(text)
+    }
+
+    /// The keys, and what to try with them.
+    fn write_examples(&self, text: &mut String, live: &str, test: &str) -> fmt::Result {
+        let (url, workspace) = (format!("http://{}/api/v1", self.listen), self.workspace);
+        writeln!(text, "The demo workspace ({workspace}) is ready. Its keys are shown this once:")?;
+        writeln!(text, "  live: {live}")?;
+        writeln!(text, "  test: {test}   (costs nothing)")?;
+        writeln!(text)?;
+        writeln!(text, "Run the agent:")?;
+        writeln!(text, "  curl -s {url}/runs -H 'Authorization: Bearer {live}' \\")?;
+        writeln!(
+            text,
+            "    -H 'Content-Type: application/json' -d '{{\"input\": \"Do you have wooden trains?\"}}'"
+        )?;
+        if let Some(function) = self.shipping_cost {
+            writeln!(text)?;
+            writeln!(text, "Call the function that its second agent computes with:")?;
+            writeln!(
+                text,
+                "  curl -s {url}/functions/{function}/invoke -H 'Authorization: Bearer {live}' \\"
+            )?;
+            writeln!(
+                text,
+                "    -H 'Content-Type: application/json' -d '{{\"input\": {{\"country\": \"FR\", \"kg\": 3}}}}'"
+            )?;
+        }
+        if let Some(products) = self.products {
+            writeln!(text)?;
+            writeln!(text, "List the toys among its products, most expensive first:")?;
+            writeln!(
+                text,
+                "  curl -s -G {url}/collections/{products}/items -H 'Authorization: Bearer {live}' \\"
+            )?;
+            writeln!(text, "    -d 'filter[category]=toys' -d 'filter[price][gt]=30' -d 'sort=-price'")?;
+        }
+        Ok(())
+    }
+
+    /// The MCP server, and a ready line for three common clients.
+    fn write_mcp(&self, text: &mut String) -> fmt::Result {
+        let url = format!("http://{}/api/v1/mcp", self.listen);
+        writeln!(text)?;
+        writeln!(text, "Connect an assistant by MCP: {url}")?;
+        // The live key is shown once, so a workspace that was there before has a placeholder.
+        let key = self.keys.as_ref().map_or("$KEY", |(live, _)| live.as_str());
+        writeln!(text, "  claude mcp add --transport http svc {url} --header 'Authorization: Bearer {key}'")?;
+        let add = serde_json::json!({
+            "name": "svc", "type": "http", "url": url, "headers": { "Authorization": format!("Bearer {key}") },
+        });
+        writeln!(text, "  code --add-mcp '{add}'")?;
+        writeln!(text, "  npx mcp-remote {url} --allow-http --header 'Authorization: Bearer {key}'")?;
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Requests by which the demo makes what needs the composed service.
 
 use anyhow::{Context, ensure};
-use operation::{Head, Pipeline, ResponseBody};
+use operation::{Audience, Head, Pipeline, ResponseBody};
 use serde_json::Value;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -33,7 +33,7 @@ impl<'a> Requests<'a> {
             _ => None,
         };
         let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let head = Head { method, path, query: "", peer, headers: &headers };
+        let head = Head { method, path, query: "", peer, audience: Audience::Rest, headers: &headers };
         let response = match self.service.admit(&head).await {
             Ok(admitted) => self.service.run(admitted, body.to_string().as_bytes()).await,
             Err(refusal) => refusal,

@@ -16,6 +16,7 @@ mod gate;
 mod idempotency;
 mod kills;
 mod limits;
+mod members;
 mod monitoring;
 mod object_store;
 mod operation_features;

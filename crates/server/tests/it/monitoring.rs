@@ -10,13 +10,13 @@ use testkit::{Client, Key, Kind, MessageSent, Program, Receiver, Script, TestApp
 const BINARY: &str = env!("CARGO_BIN_EXE_svc");
 
 /// A scrape over HTTP.
-struct Scraped {
+pub(crate) struct Scraped {
     text: String,
     samples: Vec<Sample>,
 }
 
 impl Scraped {
-    async fn of(app: &TestApp) -> Self {
+    pub(crate) async fn of(app: &TestApp) -> Self {
         let answer = app.admin().ask_beside("GET", "/metrics").send().await;
         assert_eq!(answer.status, 200, "{}", answer.text);
         assert!(answer.headers["content-type"].starts_with("text/plain; version=0.0.4"));
@@ -26,7 +26,7 @@ impl Scraped {
     }
 
     /// The value of the only series with this name and these labels. Of a histogram, the number of observations.
-    fn value(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
+    pub(crate) fn value(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
         let fits = |sample: &&Sample| {
             sample.metric == name
                 && labels.iter().all(|(label, value)| sample.labels.get(label) == Some(value))

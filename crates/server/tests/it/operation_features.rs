@@ -189,6 +189,21 @@ impl RawRoute for Echo {
     }
 }
 
+/// A route of the one address `/exact`.
+struct ExactRoute;
+
+impl RawRoute for ExactRoute {
+    fn prefix(&self) -> &'static str {
+        "/exact"
+    }
+
+    fn answer(&self, request: RawRequest) -> BoxFuture<RawAnswer> {
+        Box::pin(async move {
+            RawAnswer::status(200).body("text/plain", format!("[{}][{}]", request.rest, request.query))
+        })
+    }
+}
+
 #[derive(Default)]
 struct Flood {
     chunks: AtomicUsize,
@@ -242,23 +257,15 @@ impl Bed {
         let metrics = Some(RequestMetrics::new(&registry).unwrap());
         let pipeline = Pipeline {
             registry: Arc::new(registry),
-            db: own.db.clone(),
-            directory: own.directory.clone(),
-            rates: own.rates.clone(),
-            quotas: own.quotas.clone(),
-            spending: own.spending.clone(),
-            seal: own.seal.clone(),
             claims: auth::idempotency::Claims::default(),
-            log: own.log.clone(),
             metrics,
-            services: own.services.clone(),
-            limits: own.limits.clone(),
-            tracer: own.tracer.clone(),
+            ..Pipeline::clone(own)
         };
         let flood = Arc::new(Flood::default());
         let mut api = app.service.api();
         api.pipeline = Arc::new(pipeline);
-        api.raw_routes = Arc::new([Arc::new(Echo), Arc::new(FloodRoute(flood.clone()))]);
+        api.raw_routes =
+            Arc::new([Arc::new(Echo), Arc::new(ExactRoute), Arc::new(FloodRoute(flood.clone()))]);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let options = rest::ServerOptions {

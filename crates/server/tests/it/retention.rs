@@ -1,13 +1,16 @@
 //! Logs have a size: under load they stay below it, fairly, and nothing that is still to be delivered goes.
 
 use crate::callback_retention::Line;
+use accounts::Actor;
+use accounts::audit::{self, Entry};
 use chrono::Duration;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
-use model::{Env, RequestId};
+use model::{AccountId, Env, RequestId};
 use operation::LogRow;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
 use store::logs::{LogSize, Owner, Retention, Retentions};
 use testkit::{Key, Kind, MessageSent, Receiver, TestApp, TestDb, until};
 
@@ -115,6 +118,24 @@ impl Tenant {
         }
     }
 
+    /// Writes rows of the audit log.
+    async fn audit(&self, app: &TestApp, count: usize) {
+        let (workspace, now) = (self.key.workspace, app.db().now());
+        let account = AccountId::new(now, &*app.db().random());
+        app.db()
+            .write(move |tx| {
+                for number in 0..count {
+                    let by = Actor::Account(account.clone(), Some(Ipv4Addr::LOCALHOST.into()));
+                    let details = json!({ "before": "admin", "after": "viewer", "ended_apps": 2 });
+                    let entry = Entry::new(by, "member.role_set", number.to_string());
+                    audit::record(tx, entry.workspace(workspace).details(details))?;
+                }
+                Ok(())
+            })
+            .await
+            .unwrap();
+    }
+
     /// Writes rows of the request log.
     async fn request(&self, app: &TestApp, count: i64) {
         let before = self.rows(app, "request_logs").await;
@@ -136,6 +157,7 @@ impl Tenant {
                 energy: 0,
                 replayed: false,
                 client_request_id: None,
+                interface: None,
                 trace_id: Some("4bf92f3577b34da6a3ce929d0e0e4736".to_owned()),
             });
         }
@@ -309,6 +331,7 @@ async fn old_rows_are_deleted_from_each_log(kind: Kind) {
     tenant.request(&app, 700).await;
     tenant.call(&app, 1).await;
     tenant.fire(&app, 1).await;
+    tenant.audit(&app, 1).await;
     app.ask_beside("POST", &inbound).json(&json!({ "order": 1 })).send().await;
     ten_seconds(&app).await;
     ten_seconds(&app).await;
@@ -416,6 +439,7 @@ async fn sizes_are_those_on_disk_within_a_tenth(kind: Kind) {
     }
     tenant.call(&app, 500).await;
     tenant.fire(&app, 500).await;
+    tenant.audit(&app, 2_000).await;
     let line = Line::connect(&app, tenant.key.workspace).await;
     line.receive(&app, 500).await;
     app.service.channels.run_due().await.unwrap();

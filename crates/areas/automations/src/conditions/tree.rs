@@ -47,7 +47,7 @@ impl Conditions {
         Ok(Self { whole: Condition::parse(json, &ROOTS)?, tree: node(json)? })
     }
 
-    /// What they read.
+    /// Returns the paths that the conditions read.
     pub(crate) fn references(&self) -> Vec<&Path> {
         self.whole.references()
     }

@@ -108,14 +108,14 @@ impl Values {
         Context::new(self, self.at).zone(self.zone)
     }
 
-    /// When the day ends in the time zone of the business.
+    /// Returns the end of the day in the time zone of the business.
     pub(crate) fn day_ends_at(&self) -> Timestamp {
         let today = calendar::local(self.zone, self.at).date();
         let midnight = today.succ_opt().and_then(|tomorrow| tomorrow.and_hms_opt(0, 0, 0));
         midnight.map_or(self.at, |midnight| calendar::instant(self.zone, midnight))
     }
 
-    /// Whether a large part of the data was left out.
+    /// Returns whether a large part of the data was left out.
     fn is_thinned(&self, name: &str) -> bool {
         let is = |flag: &str| self.trigger.get(flag).and_then(Json::as_bool) == Some(true);
         is("truncated") && self.trigger.get(name).is_none() || name == "body" && is("body_truncated")

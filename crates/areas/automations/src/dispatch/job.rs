@@ -46,7 +46,7 @@ async fn dispatch(dispatcher: Dispatcher, job: JobContext) -> Result<(), JobErro
     }
 }
 
-/// Whether another attempt may succeed.
+/// Returns whether another attempt may succeed.
 fn is_passing(error: &Error) -> bool {
     error.code().status() >= 500
         || matches!(error.code(), Code::IdempotencyInProgress | Code::RateLimited | Code::ConcurrencyLimited)
@@ -161,7 +161,7 @@ impl Dispatcher {
     }
 }
 
-/// What the texts of an input read.
+/// Collects the paths that the texts of an input read.
 fn collect(json: &Value, paths: &mut Vec<Path>) {
     match json {
         Value::String(text) => {

@@ -3,8 +3,8 @@
 use crate::firings::row::FiringRow;
 use crate::rules::row::AutomationRow;
 use model::{
-    AgentId, Answering, ApiKey, Caller, Chain, Env, FunctionId, JsonText, KeyOwner, RequestId, ScopeSet,
-    Workspace,
+    AgentId, Answering, ApiKey, Caller, Chain, Env, FunctionId, JsonText, KeyOwner, Principal, RequestId,
+    ScopeSet, Workspace,
 };
 use ports::{FunctionCall, FunctionCaller, StartOptions, StartRun, StartedBy};
 use serde_json::Value;
@@ -70,6 +70,7 @@ pub(super) fn function_call(db: &Db, prepared: Prepared, workspace: Arc<Workspac
         caller: Caller {
             request: RequestId::new(db.now(), &*db.random()),
             key: Arc::new(key),
+            principal: Principal::Key,
             workspace,
             idempotency_key: None,
             trace: None,

@@ -29,7 +29,7 @@ text_enum! {
 }
 
 impl FiringStatus {
-    /// Whether it still waits.
+    /// Returns whether it still waits.
     pub(crate) fn is_open(self) -> bool {
         matches!(self, Self::Pending | Self::Held)
     }

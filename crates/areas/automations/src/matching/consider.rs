@@ -11,8 +11,9 @@ use crate::guards;
 use crate::occurrence::Occurrence;
 use crate::rules::compiled::Rule;
 use crate::rules::row::AutomationRow;
-use model::{Chain, Env, EventId, FiringId, JsonText, Result};
+use model::{AutomationId, Chain, Env, EventId, FiringId, JsonText, Result};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use store::Tx;
 
 /// The most bytes of the data that a firing keeps.
@@ -40,20 +41,41 @@ pub(crate) fn consider(
 }
 
 /// The same for an automation that is compiled.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn consider_rule(
     tx: &mut Tx,
     matching: &Matching,
     rule: &Rule,
     occurrence: &Occurrence,
 ) -> Result<FiringRow> {
-    let automation = rule.row.id;
-    if rule.policy.remembers() {
-        // What one firing notes, the next one must see.
-        tx.lock(&format!("firings of automation {automation}"))?;
+    lock(tx, [rule])?;
+    consider_locked(tx, matching, rule, occurrence)
+}
+
+/// Locks the automations whose firings depend on earlier ones, in the order of their ids.
+///
+/// A transaction that considers several automations locks all of them here first. In the order of priorities or words, two
+/// transactions could wait for each other.
+pub(crate) fn lock<'a>(tx: &mut Tx, rules: impl IntoIterator<Item = &'a Rule>) -> Result<()> {
+    let remembering = rules.into_iter().filter(|rule| rule.policy.remembers());
+    let ids: BTreeSet<AutomationId> = remembering.map(|rule| rule.row.id).collect();
+    for id in ids {
+        tx.lock(&lock_name(id))?;
     }
+    Ok(())
+}
+
+fn lock_name(automation: AutomationId) -> String {
+    format!("firings of automation {automation}")
+}
+
+/// The same for an automation that [`lock`] has locked.
+pub(crate) fn consider_locked(
+    tx: &mut Tx,
+    matching: &Matching,
+    rule: &Rule,
+    occurrence: &Occurrence,
+) -> Result<FiringRow> {
+    let automation = rule.row.id;
     if let Some(known) = FiringRow::of_occurrence(tx, automation, &occurrence.key)? {
         return Ok(known);
     }

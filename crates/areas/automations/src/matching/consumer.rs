@@ -1,12 +1,12 @@
 //! The reader of the event log: events fire automations.
 
-use super::consider::{Matching, consider_rule};
+use super::consider::{Matching, consider_locked, lock};
 use crate::occurrence::Occurrence;
 use crate::rules::compiled::Rule;
-use crate::triggers::fits::fit;
+use crate::triggers::fits::{Fit, fit};
 use crate::triggers::{Source, TriggerType};
 use events::{EventConsumer, LoggedEvent};
-use model::{Result, WorkspaceId};
+use model::{Result, Timestamp, WorkspaceId};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, OnceLock};
@@ -40,26 +40,13 @@ impl EventConsumer for FiringEvents {
         let workspaces: BTreeSet<WorkspaceId> = events.iter().map(|event| event.workspace_id).collect();
         let workspaces: Vec<WorkspaceId> = workspaces.into_iter().collect();
         let sets = self.0.rules.of(tx, &workspaces)?;
+        let (now, mut fitting) = (tx.now(), Vec::new());
         for event in events {
             let Some(set) = sets.get(&event.workspace_id) else { continue };
-            let rules = set.of_event(&event.kind);
-            if !rules.is_empty() {
-                self.offer(tx, event, rules)?;
-            }
+            fitting.extend(fitting_rules(event, set.of_event(&event.kind), now));
         }
-        Ok(())
-    }
-}
-
-impl FiringEvents {
-    fn offer(&self, tx: &mut Tx, event: &LoggedEvent, rules: &[Arc<Rule>]) -> Result<()> {
-        let Ok(data) = event.data.parse::<Value>() else {
-            tracing::error!(event = %event.id, "the data of an event cannot be read");
-            return Ok(());
-        };
-        let now = tx.now();
-        for rule in rules.iter().filter(|rule| rule.row.is_active(now)) {
-            let Some(fit) = fit(rule.row.trigger_type, &rule.settings, &event.kind, &data) else { continue };
+        lock(tx, fitting.iter().map(|one| one.rule))?;
+        for Fitting { event, rule, fit } in fitting {
             let occurrence = Occurrence {
                 key: event.id.to_string(),
                 event: Some(event.id.clone()),
@@ -70,10 +57,35 @@ impl FiringEvents {
                 chain: Some(event.leads_to()),
                 missed: None,
             };
-            consider_rule(tx, &self.0, rule, &occurrence)?;
+            consider_locked(tx, &self.0, rule, &occurrence)?;
         }
         Ok(())
     }
+}
+
+/// An automation whose trigger an event fits.
+struct Fitting<'a> {
+    event: &'a LoggedEvent,
+    rule: &'a Rule,
+    fit: Fit,
+}
+
+/// Returns the automations whose triggers an event fits, in their order.
+fn fitting_rules<'a>(event: &'a LoggedEvent, rules: &'a [Arc<Rule>], now: Timestamp) -> Vec<Fitting<'a>> {
+    if rules.is_empty() {
+        return Vec::new();
+    }
+    let Ok(data) = event.data.parse::<Value>() else {
+        tracing::error!(event = %event.id, "the data of an event cannot be read");
+        return Vec::new();
+    };
+    let active = rules.iter().filter(|rule| rule.row.is_active(now));
+    active
+        .filter_map(|rule| {
+            let fit = fit(rule.row.trigger_type, &rule.settings, &event.kind, &data)?;
+            Some(Fitting { event, rule, fit })
+        })
+        .collect()
 }
 
 /// `$trigger`: the data of the event, and the event itself in `event`.

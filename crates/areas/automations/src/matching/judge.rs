@@ -68,7 +68,7 @@ pub(crate) fn judge(
     by_policy(read, rule, judgement)
 }
 
-/// What the policy and the guard of floods make of an occurrence whose conditions hold.
+/// Judges an occurrence whose conditions hold by the policy and the flood guard.
 fn by_policy(read: &mut Read, rule: &Rule, mut judgement: Judgement) -> Result<Judgement> {
     if let Some(debounce) = &rule.policy.debounce {
         let of_contact =

@@ -85,7 +85,7 @@ pub(crate) fn refusal(read: &mut Read, rule: &Rule, judgement: &Judgement) -> Re
     Ok(None)
 }
 
-/// When an occurrence fires that is debounced.
+/// Returns when a debounced occurrence fires.
 ///
 /// # Errors
 /// When the database fails.

@@ -7,5 +7,5 @@ mod judgement;
 pub(crate) mod marks;
 pub(crate) mod rule_sets;
 
-pub(crate) use consider::{Matching, consider, consider_rule};
+pub(crate) use consider::{Matching, consider, consider_locked, consider_rule, lock};
 pub(crate) use judge::judge;

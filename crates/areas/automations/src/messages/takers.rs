@@ -1,7 +1,7 @@
 //! Automations as takers of messages: those by keyword that interrupt, those by keyword, and those for any message.
 
 use crate::firings::row::FiringStatus;
-use crate::matching::{Matching, consider_rule};
+use crate::matching::{Matching, consider_locked, lock};
 use crate::occurrence::Occurrence;
 use crate::rules::compiled::Rule;
 use crate::surroundings::Surroundings;
@@ -65,6 +65,7 @@ impl MessageTaker for Taker {
         let mut fitting: Vec<Fitting<'_>> = rules.filter_map(|rule| self.fits(rule, messages)).collect();
         // The longest word counts; among equal ones the priority, by which they are ordered already.
         fitting.sort_by_key(|one| std::cmp::Reverse(one.word.as_ref().map_or(0, |(length, _)| *length)));
+        lock(tx, fitting.iter().map(|one| &**one.rule))?;
         let mut taking = Taking::Declined;
         for one in fitting {
             if !self.is_in_time(tx, workspace, one.rule, messages)? {
@@ -83,7 +84,7 @@ impl MessageTaker for Taker {
 }
 
 impl Taker {
-    /// Whether messages fit a trigger, as far as no database is needed.
+    /// Returns whether messages fit a trigger, as far as no database is needed.
     fn fits<'a>(&self, rule: &'a Arc<Rule>, messages: &IncomingMessages) -> Option<Fitting<'a>> {
         let is_of = |channel: Option<i64>| channel.is_none_or(|channel| channel == messages.channel.0);
         match &rule.settings {
@@ -104,7 +105,7 @@ impl Taker {
         }
     }
 
-    /// Whether they are the first ones, and arrive within the hours, where the trigger wants that.
+    /// Returns whether they are the first ones, and arrive within the hours, where the trigger wants that.
     fn is_in_time(
         &self,
         read: &mut Read,
@@ -151,7 +152,7 @@ impl Taker {
             chain: tx.chain().cloned(),
             missed: None,
         };
-        let firing = consider_rule(tx, &self.matching, one.rule, &occurrence)?;
+        let firing = consider_locked(tx, &self.matching, one.rule, &occurrence)?;
         let fires = matches!(firing.status, FiringStatus::Pending | FiringStatus::Held);
         if fires && self.rank == TakerRank::Interrupting {
             self.around.flows.get()?.interrupt(tx, workspace, messages.contact.id)?;

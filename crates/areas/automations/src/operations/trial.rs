@@ -123,7 +123,7 @@ pub fn test_automation(
     Ok(Json(tried))
 }
 
-/// What the data is for an automation, and the type of the event. `None` if it does not fit the trigger.
+/// Returns `$trigger` for the data, and the type of the event. `None` if the data does not fit the trigger.
 fn fitting(
     rule: &Rule,
     event_type: Option<String>,
@@ -147,7 +147,7 @@ fn fitting(
     (kind.as_str().to_owned(), fits.then(|| (data.clone(), contact)))
 }
 
-/// Whether the text in the data fits a trigger by messages.
+/// Returns whether the text in the data fits a trigger by messages.
 fn message_fits(rule: &Rule, data: &Value) -> bool {
     let text = data.get("text").and_then(Value::as_str).unwrap_or_default();
     match &rule.settings {

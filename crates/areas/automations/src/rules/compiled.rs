@@ -52,7 +52,7 @@ impl Rule {
         })
     }
 
-    /// Whether it is skipped while a person answers the contact.
+    /// Returns whether it is skipped while a person answers the contact.
     pub(crate) fn yields_to_people(&self) -> bool {
         use TriggerType::{ConversationIdle, Keyword, MessageReceived, NoReply};
         let by_default =
@@ -60,12 +60,12 @@ impl Rule {
         self.policy.when_human_active.map_or(by_default, |when| when == WhenHumanActive::Skip)
     }
 
-    /// Whether nobody behind it gets a message that it took.
+    /// Returns whether nobody behind it gets a message that it took.
     pub(crate) fn stops_processing(&self) -> bool {
         self.policy.stop_processing.unwrap_or(true)
     }
 
-    /// What its conditions and keys read.
+    /// Returns the paths that its conditions and keys read.
     pub(crate) fn references(&self) -> Vec<&Path> {
         let keys = [&self.keys.dedupe, &self.keys.debounce, &self.keys.throttle];
         let keys = keys.into_iter().flatten().flat_map(Template::references);

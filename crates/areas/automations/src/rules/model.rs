@@ -213,7 +213,7 @@ pub struct AutomationQuery {
 }
 
 impl AutomationRow {
-    /// What it starts.
+    /// Parses the target.
     ///
     /// # Errors
     /// When what is stored is damaged.

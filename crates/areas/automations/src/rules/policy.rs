@@ -122,7 +122,7 @@ fn middle() -> i64 {
 }
 
 impl Policy {
-    /// Whether a firing depends on earlier ones.
+    /// Returns whether a firing depends on earlier ones.
     pub(crate) fn remembers(&self) -> bool {
         self.once_per_contact != OncePerContact::Never
             || self.cooldown_seconds.is_some()

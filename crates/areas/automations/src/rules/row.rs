@@ -105,7 +105,7 @@ operation::resource! {
 }
 
 impl AutomationRow {
-    /// Whether it can fire at a moment.
+    /// Returns whether it can fire at a moment.
     pub(crate) fn is_active(&self, now: Timestamp) -> bool {
         self.status == AutomationStatus::On
             && self.active_from.is_none_or(|from| from <= now)

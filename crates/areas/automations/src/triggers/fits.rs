@@ -68,7 +68,7 @@ fn contact_of(data: &Value) -> Option<ContactId> {
     places.into_iter().find_map(|place| data.pointer(place)?.as_i64()).map(ContactId)
 }
 
-/// Whether one of these fields changed in this way. No fields are all fields.
+/// Returns whether one of these fields changed in this way. No fields are all fields.
 fn is_change(data: &Value, fields: &[String], from: Option<&Value>, to: Option<&Value>) -> bool {
     let Some(changed) = data.get("changed").and_then(Value::as_object) else { return false };
     if fields.is_empty() {

@@ -84,7 +84,7 @@ impl Finder {
     }
 }
 
-/// Whether a text has a word that does not go on at either side.
+/// Returns whether a text has a word that does not go on at either side.
 fn has_word(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(place, found)| {
         let before = text.get(..place).and_then(|before| before.chars().next_back());

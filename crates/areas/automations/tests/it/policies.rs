@@ -139,3 +139,57 @@ async fn people_and_those_who_want_nothing_are_left_alone(kind: Kind) {
     shop.app.put(&autopilot, &shop.key, json!({ "enabled": true })).await.expect(200);
     assert_eq!(fire(&shop, &path, about).await, pending());
 }
+
+#[derive(diesel::QueryableByName)]
+struct Found {
+    #[diesel(sql_type = diesel::sql_types::Bool)]
+    is_so: bool,
+}
+
+/// Asks PostgreSQL.
+fn ask(tx: &mut store::Tx, sql: String) -> bool {
+    use diesel::RunQueryDsl;
+    diesel::sql_query(sql).get_result::<Found>(tx.connection()).unwrap().is_so
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn automations_that_remember_are_locked_in_the_order_of_their_ids() {
+    let shop = Shop::open(Kind::Postgres).await;
+    let policy = |priority: i64| json!({ "cooldown_seconds": 60, "priority": priority });
+    let mut ids = Vec::new();
+    // The later one is considered first.
+    for (name, priority) in [("low", 1), ("high", 9)] {
+        let more = json!({ "name": name, "policy": policy(priority) });
+        let path = shop.automation(json!({ "type": "contact.created" }), more).await;
+        ids.push(path.rsplit('/').next().unwrap().to_owned());
+    }
+    shop.work().await;
+    shop.contact(json!({ "$name": "Ana" })).await;
+    shop.app.deliver().await;
+    let (low, high) =
+        (format!("firings of automation {}", ids[0]), format!("firings of automation {}", ids[1]));
+    let (holds, is_held) = tokio::sync::oneshot::channel();
+    let holds = std::sync::Mutex::new(Some(holds));
+    let db = shop.app.db().clone();
+    let holder = tokio::spawn(async move {
+        db.write(move |tx| {
+            tx.lock(&low)?;
+            if let Some(holds) = holds.lock().unwrap().take() {
+                holds.send(()).unwrap();
+            }
+            // The reader waits for the lower id, and has not locked the higher one meanwhile.
+            let waits = "SELECT EXISTS (SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database \
+                         WHERE datname = current_database() AND locktype = 'advisory' AND NOT granted) AS is_so";
+            while !ask(tx, waits.to_owned()) {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+            Ok(ask(tx, format!("SELECT pg_try_advisory_xact_lock(hashtextextended('{high}', 0)) AS is_so")))
+        })
+        .await
+    });
+    is_held.await.unwrap();
+    shop.app.service.readers.run_due().await.unwrap();
+    assert!(holder.await.unwrap().unwrap());
+    shop.work().await;
+    assert_eq!(shop.flows.started().len(), 2);
+}

@@ -1,6 +1,9 @@
 //! `GET /me`.
 
-use model::{Caller, Env, KeyId, KeyOwner, PartnerId, Result, ScopeSet, WorkspaceId, text_enum};
+use model::{
+    AuthorizedApp, Caller, Env, KeyId, KeyOwner, MemberId, PartnerId, Principal, Result, ScopeSet,
+    WorkspaceId, text_enum,
+};
 use operation::{Json, operation};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -19,6 +22,8 @@ pub struct KeyIdentity {
     workspace: IdentityWorkspace,
     /// The partner that owns the key, or `null`.
     partner: Option<IdentityPartner>,
+    /// The OAuth app that acts through the key, or `null`.
+    app: Option<IdentityApp>,
 }
 
 /// The key of the request.
@@ -70,9 +75,33 @@ pub struct IdentityPartner {
     id: PartnerId,
 }
 
+/// The OAuth app that acts through a key.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "client_id": "https://assistant.example/client.json", "name": "Assistant" }))]
+pub struct IdentityApp {
+    /// The `client_id` of the app.
+    client_id: String,
+    /// The name that the app gives itself.
+    name: String,
+    /// The id of the member of the team who authorized the app.
+    authorized_by: MemberId,
+}
+
+impl IdentityApp {
+    fn of(principal: &Principal) -> Option<Self> {
+        match principal {
+            Principal::App(AuthorizedApp { client_id, name, member }) => {
+                Some(Self { client_id: client_id.clone(), name: name.clone(), authorized_by: *member })
+            }
+            Principal::Key | Principal::Member(_) => None,
+        }
+    }
+}
+
 /// Who this key is, what it may do and whether its actions are real
 ///
-/// Returns the key, its workspace and its partner. `livemode` is `false` for a test key. The secret is never returned.
+/// Returns the key, its workspace and its partner, and the app if an OAuth app acts through the key. `livemode` is `false`
+/// for a test key. The secret is never returned.
 /// A useful first request: it shows which scopes and limits apply.
 #[operation(get "/me", scope = "runs:read")]
 pub fn get_me(caller: &Caller) -> Result<Json<KeyIdentity>> {
@@ -99,5 +128,6 @@ pub fn get_me(caller: &Caller) -> Result<Json<KeyIdentity>> {
             slug: caller.workspace.slug.clone(),
         },
         partner,
+        app: IdentityApp::of(&caller.principal),
     }))
 }

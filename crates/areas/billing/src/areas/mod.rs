@@ -25,10 +25,14 @@ pub struct Identity;
 impl Domain for Identity {
     const AREA: &'static str = "Identity";
     const ORDER: u16 = 10;
-    const DESCRIPTION: &'static str = "The API key of the request: its workspace, scopes and limits.";
+    const DESCRIPTION: &'static str = "The API key of the request: its workspace, scopes and limits, and the OAuth app that acts through it.";
 
     fn operations() -> Operations {
         vec![Box::new(identity::GetMe)]
+    }
+
+    fn event_types() -> Vec<EventType> {
+        EventType::of::<oauth::AppEvent<'_>>()
     }
 }
 

@@ -1,13 +1,18 @@
 //! Both areas behind the whole pipeline.
 
 use crate::bed::{Bed, Key};
+use accounts::SessionTokens;
 use auth::{Directory, Quotas, RateWindows, Seal, Spending};
 use billing::{Billing, BillingSettings, Identity, Traces};
 use model::{RunId, StepId};
-use operation::{Head, Limits, Pipeline, Registry, RequestLog, RequestMetrics, ResponseBody, Services};
+use oauth::AccessTokens;
+use operation::{
+    Audience, Head, Limits, Pipeline, Registry, RequestLog, RequestMetrics, ResponseBody, Services,
+};
 use ports::TraceStep;
 use serde_json::Value;
 use std::sync::Arc;
+use store::Db;
 use telemetry::Tracer;
 use testkit::Kind;
 
@@ -25,18 +30,35 @@ pub fn registry() -> Registry {
 impl App {
     pub async fn new(kind: Kind) -> Self {
         let bed = Bed::new(kind).await;
-        let key = bed.key(Some(100), false).await;
         let db = bed.db().clone();
+        Self::on(bed, db).await
+    }
+
+    /// A second replica on the same database.
+    pub async fn replica(&self) -> Self {
+        Self::on(self.bed.share(), self.bed.test.reopen()).await
+    }
+
+    async fn on(bed: Bed, db: Db) -> Self {
+        let key = bed.key(Some(100), false).await;
         let quotas = Arc::new(Quotas::new(db.clone()));
         let (stop, stopped) = tokio::sync::watch::channel(false);
         let (log, _) = RequestLog::start(db.clone(), quotas.clone(), stopped).unwrap();
         let seal = Arc::new(Seal::new(&[7; 32]).unwrap());
+        let directory = Arc::new(Directory::new(db.clone()));
         let settings = BillingSettings { recharge_url: Some("https://svc.test/billing".into()) };
         let services =
             Services::default().with(settings).with_shared(seal.clone()).with(Traces(bed.trace.clone()));
         let pipeline = Pipeline {
             registry: Arc::new(registry()),
-            directory: Arc::new(Directory::new(db.clone())),
+            session_tokens: Arc::new(SessionTokens::new(
+                db.clone(),
+                directory.clone(),
+                seal.clone(),
+                "http://svc.test",
+            )),
+            access_tokens: Arc::new(AccessTokens::new(db.clone(), directory.clone())),
+            directory,
             rates: Arc::new(RateWindows::local()),
             quotas,
             spending: Arc::new(Spending::new(db.clone(), billing::ledger::spent_micros)),
@@ -53,10 +75,16 @@ impl App {
     }
 
     pub async fn get_with(&self, key: &Key, address: &str) -> (u16, Value) {
+        self.get_as(key.secret.reveal(), Audience::Rest, address).await
+    }
+
+    /// Asks with any credential, as a request to one of the interfaces.
+    pub async fn get_as(&self, secret: &str, audience: Audience, address: &str) -> (u16, Value) {
         let (path, query) = address.split_once('?').unwrap_or((address, ""));
-        let bearer = format!("Bearer {}", key.secret.reveal());
+        let bearer = format!("Bearer {secret}");
         let headers = |name: &str| (name == "authorization").then_some(bearer.as_bytes());
-        let head = Head { method: "GET", path, query, peer: [127, 0, 0, 1].into(), headers: &headers };
+        let head =
+            Head { method: "GET", path, query, peer: [127, 0, 0, 1].into(), audience, headers: &headers };
         let response = match self.pipeline.admit(&head).await {
             Ok(admitted) => self.pipeline.run(admitted, b"").await,
             Err(response) => response,

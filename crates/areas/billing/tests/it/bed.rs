@@ -9,8 +9,8 @@ use billing::plans;
 use billing::schema::{agent_months, energy_accounts, energy_entries, energy_holds, key_months};
 use diesel::prelude::*;
 use model::{
-    AgentId, ApiKey, Caller, Code, Env, Error, JsonText, KeyOwner, Plan, RequestId, Result, RunId, Scope,
-    SubscriptionStatus, Workspace, WorkspaceId,
+    AgentId, ApiKey, Caller, Code, Env, Error, JsonText, KeyOwner, Plan, Principal, RequestId, Result, RunId,
+    Scope, SubscriptionStatus, Workspace, WorkspaceId,
 };
 use ports::{AgentLimits, Charge, Closing, EnergyMeter, RunTraces, Settlement, TraceStep};
 use serde_json::Value;
@@ -81,6 +81,16 @@ impl Bed {
             workspace,
             ledger: Arc::new(Ledger::new(Some(RECHARGE.to_owned()))),
             trace: Arc::default(),
+        }
+    }
+
+    /// The same workspace, for a second replica.
+    pub fn share(&self) -> Self {
+        Self {
+            test: self.test.share(),
+            workspace: self.workspace,
+            ledger: self.ledger.clone(),
+            trace: self.trace.clone(),
         }
     }
 
@@ -183,6 +193,7 @@ impl Bed {
         let caller = Caller {
             request: RequestId::new(now, &*random),
             key: Arc::new(key),
+            principal: Principal::Key,
             workspace: Arc::new(workspace),
             idempotency_key: None,
             trace: None,

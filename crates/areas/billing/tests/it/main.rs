@@ -9,6 +9,7 @@
 
 mod agent_limits;
 mod app;
+mod apps;
 mod bed;
 mod books;
 mod budgets;

@@ -32,6 +32,7 @@ async fn me_says_who_the_key_is(kind: Kind) {
             },
             "workspace": { "object": "workspace", "id": app.bed.workspace, "slug": "acme" },
             "partner": null,
+            "app": null,
         })
     );
     let workspace = app.bed.workspace;

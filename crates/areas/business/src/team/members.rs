@@ -1,14 +1,14 @@
 //! The members of a team: reading, adding, changing and removing them.
 
-use super::model::{
-    Availability, AvailabilityStatus, MemberPatch, MemberRole, MemberRow, NewMember, TeamMember,
-};
+use super::model::{Availability, AvailabilityStatus, MemberPatch, MemberRow, NewMember, TeamMember};
 use crate::schema::team_members;
+use accounts::links::Place;
+use accounts::{Actor, memberships};
 use diesel::prelude::*;
 use fields::invisible::trimmed;
 use fields::text::name_key;
 use fields::value::{email, is_url};
-use model::{Code, Error, FieldError, JsonText, MemberId, Result, Timestamp, WorkspaceId};
+use model::{Code, Error, FieldError, JsonText, MemberId, MemberRole, Result, Timestamp, WorkspaceId};
 use ports::{Member, Members};
 use store::{OneRow, Read, Tx};
 
@@ -144,10 +144,11 @@ pub fn add(tx: &mut Tx, workspace: WorkspaceId, new: NewMember) -> Result<TeamMe
     find(tx, workspace, id)
 }
 
-/// Changes a member of a team.
+/// Changes a member of a team. A new role is that of the member's sessions too, and one with fewer rights ends what apps
+/// may do that the member has authorized. Members are changed at the command line only.
 ///
 /// # Errors
-/// `not_found`, and the errors of [`add`].
+/// `not_found`; `invalid_state` if no owner could sign in any more; the errors of [`add`].
 pub fn set(tx: &mut Tx, workspace: WorkspaceId, id: MemberId, patch: MemberPatch) -> Result<TeamMember> {
     lock(tx, workspace)?;
     let before = find(tx, workspace, id)?;
@@ -161,10 +162,12 @@ pub fn set(tx: &mut Tx, workspace: WorkspaceId, id: MemberId, patch: MemberPatch
         capacity: before.capacity,
         languages: patch.languages.unwrap_or(before.languages),
     };
+    let role = next.role;
     patch.avatar_url.apply(&mut next.avatar_url);
     patch.capacity.apply(&mut next.capacity);
     let content = Content::of(next)?;
     refuse_taken(tx, workspace, &content, Some(id))?;
+    memberships::set_role(tx, Place { workspace, member: id }, role, &Actor::CommandLine)?;
     let now = tx.now();
     let is_absent = content.is_absent(now);
     let since = (is_absent != was_absent).then(|| team_members::absent_since.eq(is_absent.then_some(now)));
@@ -174,11 +177,14 @@ pub fn set(tx: &mut Tx, workspace: WorkspaceId, id: MemberId, patch: MemberPatch
     find(tx, workspace, id)
 }
 
-/// Removes a member from a team. Values of items that name the member stay as they are.
+/// Removes a member from a team. Values of items that name the member stay as they are. The access of the member's
+/// account ends, and what apps may do that the member has authorized. Members are removed at the command line only.
 ///
 /// # Errors
-/// `not_found`.
+/// `not_found`; `invalid_state` if no owner could sign in any more.
 pub fn remove(tx: &mut Tx, workspace: WorkspaceId, id: MemberId) -> Result<()> {
+    lock(tx, workspace)?;
+    memberships::leave(tx, Place { workspace, member: id }, &Actor::CommandLine)?;
     let removed = diesel::delete(
         team_members::table.filter(team_members::workspace_id.eq(workspace)).filter(team_members::id.eq(id)),
     )

@@ -4,11 +4,12 @@ mod members;
 mod model;
 mod operations;
 
+pub use ::model::MemberRole;
 pub use members::{
     AvailableMember, MOST_CAPACITY, TeamDirectory, absences, add, available, find, list, record_assignment,
     remove, set,
 };
-pub use model::{Availability, AvailabilityStatus, MemberPatch, MemberRole, NewMember, TeamMember};
+pub use model::{Availability, AvailabilityStatus, MemberPatch, NewMember, TeamMember};
 
 use ::operation::{Domain, Operations};
 

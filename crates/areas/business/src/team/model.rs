@@ -2,27 +2,9 @@
 
 use crate::schema::team_members;
 use diesel::prelude::*;
-use model::{JsonText, MemberId, Patch, Result, Timestamp, text_enum};
+use model::{JsonText, MemberId, MemberRole, Patch, Result, Timestamp, text_enum};
 use serde::Serialize;
 use utoipa::ToSchema;
-
-text_enum! {
-    /// What a member may do.
-    #[derive(Default)]
-    pub enum MemberRole {
-        /// Everything, including the end of the account.
-        Owner = "owner",
-        /// Everything but the end of the account.
-        Admin = "admin",
-        /// Work, and the work of others.
-        Manager = "manager",
-        /// Work that is assigned to the member.
-        #[default]
-        Agent = "agent",
-        /// Reading.
-        Viewer = "viewer",
-    }
-}
 
 text_enum! {
     /// Whether a member takes work.

@@ -4,7 +4,7 @@ use crate::full;
 use business::team::{
     self, Availability, AvailabilityStatus, MemberPatch, MemberRole, NewMember, TeamMember,
 };
-use model::{Code, Error, MemberId, Patch, Result, WorkspaceId};
+use model::{Code, Env, Error, MemberId, Patch, Result, WorkspaceId};
 use ports::{OpenWork, OpenWorkDirectory, WorkType};
 use serde_json::json;
 use std::collections::HashMap;
@@ -180,4 +180,34 @@ async fn open_work_is_that_of_all_groups(kind: Kind) {
     let (tasks, conversations) = counted.await.unwrap();
     assert_eq!((tasks[&MemberId(1)], tasks[&MemberId(2)]), (11, 22));
     assert_eq!((conversations[&MemberId(1)], conversations[&MemberId(2)]), (100, 200));
+}
+
+#[testkit::both]
+async fn a_new_role_and_a_removal_take_effect_at_the_member_s_sessions(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let workspace = full(&app).await.workspace;
+    let owner = app.member(workspace, MemberRole::Owner).await;
+    let admin = app.member(workspace, MemberRole::Admin).await;
+    let token = app.token(&admin, Env::Live);
+    let contact = json!({ "data": { "$name": "Ana" } });
+    app.post("/contacts", &token, contact.clone()).await.expect(201);
+    let role = |role| MemberPatch { role: Some(role), ..MemberPatch::default() };
+    set(&app, workspace, admin.session.member, role(MemberRole::Viewer)).await.unwrap();
+    app.data.clock.advance(chrono::Duration::seconds(10));
+    app.post("/contacts", &token, contact).await.expect_error(403, "missing_scope");
+    app.get("/contacts", &token).await.expect(200);
+
+    let remove = async |id| app.db().write(move |tx| team::remove(tx, workspace, id)).await;
+    remove(admin.session.member).await.unwrap();
+    app.data.clock.advance(chrono::Duration::seconds(10));
+    app.get("/contacts", &token).await.expect_error(401, "invalid_api_key");
+
+    // Nobody else could sign in as an owner.
+    let last = owner.session.member;
+    assert_eq!(remove(last).await.unwrap_err().code(), Code::InvalidState);
+    let demoted = set(&app, workspace, last, role(MemberRole::Admin)).await;
+    assert_eq!(demoted.unwrap_err().code(), Code::InvalidState);
+    let second = app.member(workspace, MemberRole::Owner).await;
+    set(&app, workspace, last, role(MemberRole::Admin)).await.unwrap();
+    assert_eq!(remove(second.session.member).await.unwrap_err().code(), Code::InvalidState);
 }

@@ -6,9 +6,11 @@ use super::recursion::recursion;
 use super::settings::Settings;
 use crate::schema::flows;
 use diesel::prelude::*;
+use events::Catalogue;
 use expressions::Template;
-use flow_graphs::{Graph, Issue, IssueCode, ROOTS, Severity, check, objects, variables};
-use model::{AgentId, CollectionId, Env, FlowId, FunctionId, MemberId, Result, WorkspaceId};
+use flow_graphs::{Graph, Issue, IssueCode, ROOTS, Severity, awaited_events, check, objects, variables};
+use input::nearest;
+use model::{AgentId, ChannelId, CollectionId, Env, FlowId, FunctionId, MemberId, Result, WorkspaceId};
 use operation::{Describe, FromInput, Input};
 use ports::{
     AgentDirectory, CollectionDirectory, LinkDirectory, Members, Uncallable, WorkspaceFunctions,
@@ -28,6 +30,7 @@ pub struct FlowChecks {
     members: Arc<dyn Members>,
     links: Arc<LinkDirectory>,
     variables: Arc<WorkspaceVariables>,
+    event_types: Arc<Catalogue>,
 }
 
 impl FromInput for FlowChecks {
@@ -39,6 +42,7 @@ impl FromInput for FlowChecks {
             members: input.services.cloned()?,
             links: input.services.get()?,
             variables: input.services.get()?,
+            event_types: input.services.get()?,
         })
     }
 
@@ -63,11 +67,21 @@ impl FlowChecks {
         let mut issues = check(&graph, &state);
         issues.extend(recursion(read, workspace, row.id, &graph)?);
         issues.extend(self.unknown_variables(read, workspace, &graph)?);
+        issues.extend(awaited_events(&graph).filter_map(|(node, kind)| {
+            let param = format!("nodes[{node}].config.type");
+            Some(Issue {
+                node_id: graph.nodes.get(node).map(|node| node.id.clone()),
+                ..self.unknown_event(kind, param)?
+            })
+        }));
         for issue in &mut issues {
             issue.param = format!("draft.{}", issue.param);
         }
         issues.extend(error_flow.and_then(|named| error_flow_issue(row.id, named, &state)));
         issues.extend(cancel_on_issues(&settings));
+        issues.extend(settings.cancel_on.iter().enumerate().filter_map(|(place, event)| {
+            self.unknown_event(&event.kind, format!("settings.cancel_on[{place}].type"))
+        }));
         Ok(issues)
     }
 
@@ -103,6 +117,11 @@ impl FlowChecks {
             let known = targets.show(read, workspace, &texts)?;
             state.miss(object, ids(object), &known.iter().filter_map(|one| one.id.parse().ok()).collect());
         }
+        for id in ids("channel") {
+            if !channels::is_of(read, ChannelId(id), workspace)? {
+                state.missing.insert(("channel", id));
+            }
+        }
         for id in ids("collection") {
             if self.collections.name(read, workspace, CollectionId(id))?.is_none() {
                 state.missing.insert(("collection", id));
@@ -120,6 +139,19 @@ impl FlowChecks {
         }
         look_up_flows(read, workspace, ids("flow"), &mut state)?;
         Ok(state)
+    }
+
+    /// A type of event that does not exist, so that a wait for it would never end. A type that a template gives is known only
+    /// at run time.
+    fn unknown_event(&self, kind: &str, param: String) -> Option<Issue> {
+        if kind.contains("{{") || self.event_types.find(kind).is_some() {
+            return None;
+        }
+        let near = nearest(kind, self.event_types.types().iter().map(|known| known.name));
+        let hint = near.map(|near| format!(" Did you mean `{near}`?")).unwrap_or_default();
+        let message = format!("There is no type of event `{kind}`.{hint}");
+        let (severity, code) = (Severity::Error, IssueCode::UnknownReference);
+        Some(Issue { severity, code, node_id: None, param, message })
     }
 
     fn unknown_variables(

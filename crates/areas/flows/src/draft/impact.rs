@@ -6,14 +6,21 @@ use crate::schema::{flow_runs, flow_steps, flow_waits};
 use diesel::dsl::{exists, not};
 use diesel::prelude::*;
 use flow_graphs::{Graph, Node, NodeType};
-use model::{Env, FlowId, Result, WorkspaceId};
+use model::{Env, FlowId, FlowRunId, Result, WorkspaceId};
 use operation::Version;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use store::{Read, Tx};
 use utoipa::ToSchema;
 
-/// What publishing means for runs that have not ended.
+/// The most runs that are counted. A flow may have a million that wait.
+const MOST_COUNTED: i64 = 1_000;
+
+fn number(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// What publishing means for runs that have not ended. The oldest 1,000 are counted, so 1,000 `waiting_runs` are as many or more.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(example = json!({ "waiting_runs": 12, "orphaned_runs": 1, "migrated_runs": 11 }))]
 pub struct FlowImpact {
@@ -36,17 +43,6 @@ pub(super) struct NewVersion<'a> {
     pub(super) migrates: bool,
 }
 
-/// Runs at a version, as a query.
-macro_rules! waiting_at {
-    ($flow:expr, $version:expr) => {
-        flow_runs::table
-            .filter(flow_runs::flow_id.eq($flow))
-            .filter(flow_runs::version.eq($version))
-            .filter(flow_runs::status.eq(FlowRunStatus::Waiting))
-            .filter(flow_runs::ended_at.is_null())
-    };
-}
-
 /// Whether a run waits at a node that is not among these.
 macro_rules! waits_elsewhere {
     ($kept:expr) => {
@@ -63,36 +59,69 @@ macro_rules! waits_elsewhere {
     };
 }
 
+/// A run that has not ended.
+#[derive(Queryable)]
+struct OpenRun {
+    id: FlowRunId,
+    version: Option<i64>,
+    status: FlowRunStatus,
+    livemode: bool,
+}
+
 impl NewVersion<'_> {
-    /// Counts the runs that the version concerns.
+    /// Counts the runs that the version concerns, up to [`MOST_COUNTED`].
     pub(super) fn impact(&self, read: &mut Read) -> Result<FlowImpact> {
-        let mut impact = FlowImpact::default();
-        for (version, count) in self.open_runs(read)? {
-            impact.waiting_runs += count;
-            let waiting: i64 = waiting_at!(self.flow, version).count().get_result(read.connection())?;
+        let open = self.open_runs(read)?;
+        let mut impact = FlowImpact { waiting_runs: number(open.len()), ..FlowImpact::default() };
+        let mut waiting: BTreeMap<i64, Vec<OpenRun>> = BTreeMap::new();
+        for run in open.into_iter().filter(|run| run.status == FlowRunStatus::Waiting) {
+            waiting.entry(run.version.unwrap_or_default()).or_default().push(run);
+        }
+        for (version, runs) in waiting {
             let Some(kept) = self.kept(read, version)? else {
-                impact.orphaned_runs += waiting;
+                impact.orphaned_runs += number(runs.len());
                 continue;
             };
-            let lost = waiting_at!(self.flow, version).filter(waits_elsewhere!(&kept));
-            impact.orphaned_runs += lost.count().get_result::<i64>(read.connection())?;
+            let ids = runs.iter().map(|run| &run.id);
+            let lost: HashSet<FlowRunId> = flow_runs::table
+                .filter(flow_runs::id.eq_any(ids))
+                .filter(waits_elsewhere!(&kept))
+                .select(flow_runs::id)
+                .load(read.connection())?
+                .into_iter()
+                .collect();
+            impact.orphaned_runs += number(lost.len());
             if self.migrates {
-                impact.migrated_runs += self.movable(read, version, &kept)?;
+                let stays = |run: &OpenRun| self.env == Env::Test && run.livemode;
+                let moves = |run: &&OpenRun| !lost.contains(&run.id) && !stays(run);
+                impact.migrated_runs += number(runs.iter().filter(moves).count());
             }
         }
         Ok(impact)
     }
 
-    /// The number of runs of each version that have not ended.
-    fn open_runs(&self, read: &mut Read) -> Result<Vec<(i64, i64)>> {
-        let rows: Vec<(Option<i64>, i64)> = flow_runs::table
+    /// Returns the oldest runs of earlier versions that have not ended.
+    fn open_runs(&self, read: &mut Read) -> Result<Vec<OpenRun>> {
+        Ok(flow_runs::table
             .filter(flow_runs::flow_id.eq(self.flow))
             .filter(flow_runs::ended_at.is_null())
             .filter(flow_runs::version.is_not_null())
-            .group_by(flow_runs::version)
-            .select((flow_runs::version, diesel::dsl::count_star()))
+            .order(flow_runs::created_at)
+            .limit(MOST_COUNTED)
+            .select((flow_runs::id, flow_runs::version, flow_runs::status, flow_runs::livemode))
+            .load(read.connection())?)
+    }
+
+    /// Returns the versions that have runs which wait.
+    fn versions_waiting(&self, read: &mut Read) -> Result<Vec<i64>> {
+        let versions: Vec<Option<i64>> = flow_runs::table
+            .filter(flow_runs::flow_id.eq(self.flow))
+            .filter(flow_runs::ended_at.is_null())
+            .filter(flow_runs::status.eq(FlowRunStatus::Waiting))
+            .select(flow_runs::version)
+            .distinct()
             .load(read.connection())?;
-        Ok(rows.into_iter().filter_map(|(version, count)| Some((version?, count))).collect())
+        Ok(versions.into_iter().flatten().collect())
     }
 
     /// The ids of the nodes of an earlier version that the new one has with the same type. `None` if it lacks a loop or a join, at
@@ -110,24 +139,19 @@ impl NewVersion<'_> {
         Ok(Some(before.nodes.iter().filter(is_kept).map(|node| node.id.clone()).collect()))
     }
 
-    fn movable(&self, read: &mut Read, version: i64, kept: &[String]) -> Result<i64> {
-        let mut runs =
-            waiting_at!(self.flow, version).filter(not(waits_elsewhere!(kept))).count().into_boxed();
-        if self.env == Env::Test {
-            runs = runs.filter(flow_runs::livemode.eq(false));
-        }
-        Ok(runs.get_result(read.connection())?)
-    }
-
     /// Moves the runs that can continue with the version to it. They then act for the key that published it.
     pub(super) fn migrate(&self, tx: &mut Tx, to: &VersionRow) -> Result<()> {
         if !self.migrates {
             return Ok(());
         }
-        for (version, _) in self.open_runs(tx)?.into_iter().filter(|(version, _)| *version != to.version) {
+        for version in self.versions_waiting(tx)?.into_iter().filter(|version| *version != to.version) {
             let Some(kept) = self.kept(tx, version)? else { continue };
             let livemodes: &[bool] = if self.env == Env::Test { &[false] } else { &[false, true] };
-            let runs = waiting_at!(self.flow, version)
+            let runs = flow_runs::table
+                .filter(flow_runs::flow_id.eq(self.flow))
+                .filter(flow_runs::version.eq(version))
+                .filter(flow_runs::status.eq(FlowRunStatus::Waiting))
+                .filter(flow_runs::ended_at.is_null())
                 .filter(flow_runs::livemode.eq_any(livemodes))
                 .filter(not(waits_elsewhere!(&kept)));
             diesel::update(runs)

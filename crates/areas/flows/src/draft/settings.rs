@@ -206,7 +206,7 @@ string_enum! {
 /// An event that cancels a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({ "type": "order.paid", "match": { "order_id": "{{ $input.order_id }}" } }))]
+#[schema(example = json!({ "type": "custom.order_paid", "match": { "order_id": "{{ $input.order_id }}" } }))]
 pub struct FlowCancelOn {
     /// The type of the event.
     #[serde(rename = "type")]

@@ -55,7 +55,7 @@ impl FlowEngine {
     }
 }
 
-/// What a run says to those who wait for it. `None` as long as it says nothing.
+/// Returns the answer of a run for those who wait for it. `None` as long as it has none.
 fn answer_of(row: &RunRow) -> Option<FlowAnswer> {
     let id = row.id.clone();
     if let Some(response) = row.response.as_ref().and_then(|response| response.parse().ok()) {

@@ -9,7 +9,10 @@ use crate::draft::versions::VersionRow;
 use crate::runs::queries::{self, Due};
 use crate::runs::row::{FlowPauseReason, FlowRunStatus, RunContent, RunError, RunRow};
 use auth::keys;
-use model::{Actor, ActorType, ApiKey, Caller, Chain, Env, FlowId, Result, ScopeSet, WorkspaceId};
+use model::{
+    Actor, ActorType, ApiKey, Caller, Chain, Code, Env, Error, FlowId, Principal, Result, ScopeSet,
+    WorkspaceId,
+};
 use operation::{Resource, Version};
 use std::sync::Arc;
 use store::{Read, Tx};
@@ -51,7 +54,7 @@ impl FlowEngine {
         Ok(count)
     }
 
-    /// How many runs of a version may be under way. A version that cannot be read does not keep its runs from being parked.
+    /// Returns how many runs of a version may be under way. A version that cannot be read does not keep its runs from being parked.
     fn limit_of(&self, tx: &mut Tx, run: &Due) -> Result<i64> {
         let Some(version) = run.version else { return Ok(i64::MAX) };
         let content = self.version(tx, run.workspace_id, run.flow_id, version);
@@ -78,11 +81,11 @@ impl FlowEngine {
         let (engine, run) = (self.clone(), row.clone());
         let found = match self.db().read(move |read| engine.load(read, run.clone())).await {
             Ok(found) => found,
-            Err(error) if self.db().is_current().await.is_ok() => {
-                // The database answers, so it is the row.
+            Err(error) if is_damage(&error) => {
                 tracing::error!(run_id = %row.id, ?error, "a run of a flow cannot be read");
                 return self.park(row, FlowPauseReason::Damaged, error.message()).await;
             }
+            // The read failed, which another one may not. The lease ends, and the run is claimed again.
             Err(error) => return Err(error),
         };
         let workspace = self.0.directory.workspace(row.workspace_id).await?;
@@ -95,6 +98,7 @@ impl FlowEngine {
         let caller = Caller {
             request: found.loaded.started_with.request_id.clone(),
             key: Arc::new(ApiKey { env: if row.livemode { Env::Live } else { Env::Test }, ..found.key.key }),
+            principal: Principal::Key,
             workspace,
             idempotency_key: None,
             trace: None,
@@ -106,7 +110,10 @@ impl FlowEngine {
         let caller = caller.acting(actor, scopes.collect());
         let drive = match Drive::new(self, found.loaded, caller) {
             Ok(drive) => drive,
-            Err(error) => return self.park(row, FlowPauseReason::Damaged, error.message()).await,
+            Err(error) if is_damage(&error) => {
+                return self.park(row, FlowPauseReason::Damaged, error.message()).await;
+            }
+            Err(error) => return Err(error),
         };
         if drive.go().await? == Driven::Rests {
             // Something may have arrived while the run was held.
@@ -125,14 +132,16 @@ impl FlowEngine {
         Ok(Found { loaded: Loaded { row, content, started_with, around, left }, key, scopes })
     }
 
-    /// What a run executes: a version, or the draft that a test run was started with.
+    /// Returns the content that a run executes: a version, or the draft that a test run was started with.
     fn content_of(&self, read: &mut Read, row: &RunRow, started_with: &RunContent) -> Result<Arc<Content>> {
         if let Some(version) = row.version {
             return self.version(read, row.workspace_id, row.flow_id, version);
         }
-        let settings: Settings = FlowRow::find(read, row.workspace_id, &row.flow_id)
-            .and_then(|flow| flow.settings.parse())
-            .unwrap_or_default();
+        let settings: Settings = match FlowRow::find(read, row.workspace_id, &row.flow_id) {
+            Ok(flow) => flow.settings.parse()?,
+            Err(error) if error.code() == Code::NotFound => Settings::default(),
+            Err(error) => return Err(error),
+        };
         let draft = started_with.draft.clone().unwrap_or_default();
         Ok(Arc::new(Content::new(draft, settings, None)?))
     }
@@ -166,6 +175,17 @@ impl FlowEngine {
         let row = row.clone();
         self.db().write(move |tx| queries::renew(tx, &row)).await
     }
+}
+
+/// Returns whether an error says that what is stored cannot be understood, or is gone: reading it again would fail the same way.
+fn is_damage(error: &Error) -> bool {
+    if error.code().status() < 500 {
+        return true;
+    }
+    let Some(cause) = error.cause() else { return false };
+    let is_unknown_value = cause.downcast_ref::<diesel::result::Error>();
+    cause.is::<serde_json::Error>()
+        || is_unknown_value.is_some_and(|it| matches!(it, diesel::result::Error::DeserializationError(_)))
 }
 
 /// The environment of a version's runs: those of a version that a test key published are test runs.

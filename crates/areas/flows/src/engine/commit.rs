@@ -139,7 +139,7 @@ fn write_waits(tx: &mut Tx, row: &RunRow, changes: &Changes, is_final: bool) -> 
     Ok(())
 }
 
-/// When a run that is given up has work again: at once if something has arrived meanwhile, else when the first of its waits is
+/// Returns when a run that is given up has work again: at once if something has arrived, else when the first of its waits is
 /// over. Whatever arrives later finds the row of the run unlocked, and sets the moment itself.
 fn next_wake(tx: &mut Tx, row: &RunRow, progress: &Progress) -> Result<Timestamp> {
     let now = tx.now();

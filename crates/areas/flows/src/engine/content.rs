@@ -86,7 +86,7 @@ fn texts(graph: &Graph) -> Vec<&str> {
     all
 }
 
-/// What follows a prefix in texts, as far as it can be a key. It may name more than is read, which does no harm.
+/// Finds the keys that follow a prefix in texts. It may name more than is read, which does no harm.
 fn mentioned(texts: &[&str], prefix: &str) -> Vec<String> {
     let mut keys = BTreeSet::new();
     for text in texts {

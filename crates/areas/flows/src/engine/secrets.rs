@@ -34,7 +34,7 @@ impl Secrets {
         Value::String(mark)
     }
 
-    /// Whether settings contain a mark.
+    /// Returns whether settings contain a mark.
     pub(crate) fn are_in(&self, settings: &Value) -> bool {
         !self.known.is_empty() && settings.to_string().contains(&self.prefix)
     }

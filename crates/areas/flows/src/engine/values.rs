@@ -48,7 +48,8 @@ impl FlowEngine {
         if !keys.is_empty() {
             for (key, known) in self.0.variables.values(read, row.workspace_id, env, &keys)? {
                 let value = if known.is_secret { secrets.hide(&key, &known.value) } else { known.value };
-                insert_at(&mut variables, &key, value);
+                // A key may have dots: expressions read `$vars.shop.phone` as one name.
+                variables.insert(key, value);
             }
         }
         roots.insert("vars".to_owned(), Value::Object(variables));
@@ -94,17 +95,5 @@ impl FlowEngine {
 
     pub(crate) fn now(&self) -> Timestamp {
         self.db().now()
-    }
-}
-
-/// Sets the value of a key such as `shop.phone`, which expressions read as a path.
-fn insert_at(members: &mut Map<String, Value>, key: &str, value: Value) {
-    let Some((first, rest)) = key.split_once('.') else {
-        members.insert(key.to_owned(), value);
-        return;
-    };
-    let inner = members.entry(first).or_insert_with(|| Value::Object(Map::new()));
-    if let Value::Object(inner) = inner {
-        insert_at(inner, rest, value);
     }
 }

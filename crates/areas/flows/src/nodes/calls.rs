@@ -1,7 +1,7 @@
 //! Calls of operations by nodes, and what their answers mean.
 
 use super::{NodeCall, NodeFailure, Work};
-use flow_graphs::{FlowEffectPolicy, Node};
+use flow_graphs::Node;
 use flow_machine::Outcome;
 use input::read_json;
 use model::{ContactId, Env};
@@ -93,19 +93,11 @@ impl NodeCall {
         self.content.graph.nodes.iter().find(|node| node.id == self.task.node)
     }
 
-    /// How long the node may take: as long as it says, or `default` seconds, but no longer than `most` seconds.
+    /// Returns the time limit of the node: its own or `default` seconds, but no more than `most` seconds.
     pub(super) fn patience(&self, default: u64, most: u64) -> Duration {
         let own = self.node().and_then(|node| node.timeout_seconds);
         let seconds = own.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or(default);
         Duration::from_secs(seconds.clamp(1, most))
-    }
-
-    /// What comes of an attempt of which nobody knows whether it had its effect. It is not tried again unless the owner wants so.
-    pub(super) fn unknown(&self, message: &str) -> Result<Work, NodeFailure> {
-        match self.node().map(|node| node.effect_policy) {
-            None | Some(FlowEffectPolicy::Retry) => Err(NodeFailure::new("outcome_unknown", message)),
-            Some(FlowEffectPolicy::Once | FlowEffectPolicy::Pause) => Ok(Work::Ended(Outcome::Unknown)),
-        }
     }
 
     /// The contact of the run.
@@ -117,7 +109,7 @@ impl NodeCall {
         self.run.contact_id.ok_or_else(missing)
     }
 
-    /// Whether effects outside are simulated, because the run acts for a test key.
+    /// Returns whether effects outside are simulated, because the run acts for a test key.
     pub(super) fn is_test(&self) -> bool {
         self.caller.key.env == Env::Test
     }
@@ -165,6 +157,11 @@ fn data_of(answer: LocalAnswer) -> Result<Value, NodeFailure> {
 /// A node that has ended at `next` with an output.
 pub(super) fn done(output: Value) -> Work {
     Work::Ended(Outcome::done(output))
+}
+
+/// An attempt that may have had its effect. The effect policy of the node says what follows.
+pub(super) fn unknown() -> Work {
+    Work::Ended(Outcome::Unknown)
 }
 
 /// A node that has ended at a port with an output.

@@ -1,6 +1,6 @@
 //! Nodes that run code.
 
-use super::calls::done;
+use super::calls::{done, unknown};
 use super::{NodeCall, NodeFailure, Work};
 use flow_graphs::config;
 use model::{FunctionId, JsonText, Scope};
@@ -54,7 +54,7 @@ pub(super) async fn function(call: &NodeCall) -> Result<Work, NodeFailure> {
     };
     match call.engine.0.functions.call(function).await?.result {
         Ok(output) => Ok(done(output.parse()?)),
-        Err(failure) if failure.code == "function_interrupted" => call.unknown(&failure.message),
+        Err(failure) if failure.code == "function_interrupted" => Ok(unknown()),
         Err(failure) => Err(failed(failure)),
     }
 }

@@ -1,11 +1,11 @@
 //! HTTP requests of flows.
 
-use super::calls::{done, simulated, text_of};
+use super::calls::{done, simulated, text_of, unknown};
 use super::{NodeCall, NodeFailure, Work};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use egress::{Error, HeaderMap, HeaderName, Limits, Method, Request, Response, Url};
-use flow_graphs::config;
+use flow_graphs::{config, is_repeatable_method};
 use model::{Chain, EventId};
 use operation::CauseHeader;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -41,7 +41,7 @@ pub(super) async fn http_request(call: &NodeCall) -> Result<Work, NodeFailure> {
     match exchange(call, Request { limits, ..request }).await {
         Ok(response) => answered(call, &config, &method, &response).map(done),
         Err(Broken::Refused(message)) => Err(NodeFailure::new("http_refused", message)),
-        Err(Broken::Failed(error)) => failed(call, &method, error),
+        Err(Broken::Failed(error)) => failed(&method, error),
     }
 }
 
@@ -197,14 +197,10 @@ fn answered(
     })
 }
 
-/// Whether a request that was answered like this may be repeated. A POST or PATCH may have had its effect before a server failed.
+/// Returns whether a request that was answered like this may be repeated. A POST or PATCH may have had its effect before a server
+/// failed.
 fn is_transient(method: &Method, status: u16) -> bool {
-    matches!(status, 408 | 425 | 429 | 503) || (status >= 500 && is_repeatable(method))
-}
-
-/// Whether a request has the same effect once as several times.
-fn is_repeatable(method: &Method) -> bool {
-    *method != Method::POST && *method != Method::PATCH
+    matches!(status, 408 | 425 | 429 | 503) || (status >= 500 && is_repeatable_method(method.as_str()))
 }
 
 /// The headers of an answer, without that of the chain of causes.
@@ -244,8 +240,8 @@ fn body(headers: &HeaderMap, bytes: &[u8]) -> Result<Value, &'static str> {
     }
 }
 
-/// What comes of a request without an answer.
-fn failed(call: &NodeCall, method: &Method, error: Error) -> Result<Work, NodeFailure> {
+/// Maps a request that failed without an answer to the failure of the node.
+fn failed(method: &Method, error: Error) -> Result<Work, NodeFailure> {
     let message = format!("There is no answer: {error}.");
     let code = match error {
         error if error.is_refusal() => "http_refused",
@@ -258,8 +254,8 @@ fn failed(call: &NodeCall, method: &Method, error: Error) -> Result<Work, NodeFa
     if error.is_refusal() || has_answer {
         return Err(NodeFailure::new(code, message));
     }
-    if error.is_sent() && !is_repeatable(method) {
-        return call.unknown(&format!("{message} The request may have had its effect."));
+    if error.is_sent() && !is_repeatable_method(method.as_str()) {
+        return Ok(unknown());
     }
     Err(NodeFailure::transient(code, message))
 }

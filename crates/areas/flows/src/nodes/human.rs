@@ -18,7 +18,7 @@ impl NodeCall {
         Ok(self.engine.db().read(move |read| people.find(read, workspace, &id.into())).await?)
     }
 
-    /// Whether the flow rests now, because a person answers the contact.
+    /// Returns whether the flow rests now, because a person answers the contact.
     pub(super) fn is_held(&self, has_autopilot: bool) -> bool {
         !has_autopilot && self.content.settings.when_human_active == FlowWhenHumanActive::Hold
     }

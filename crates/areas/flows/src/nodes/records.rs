@@ -34,7 +34,7 @@ pub(super) async fn find_items(call: &NodeCall) -> Result<Work, NodeFailure> {
     Ok(done_at(port, json!({ "items": items, "count": count })))
 }
 
-/// Whether a filter is a tree of conditions, and not a list of values by key of field.
+/// Returns whether a filter is a tree of conditions, and not a list of values by key of field.
 fn is_tree(filter: &Value) -> bool {
     let has = |name: &str| filter.get(name).is_some();
     has("and") || has("or") || has("not") || (has("field") && has("op"))

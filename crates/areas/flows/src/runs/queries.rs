@@ -76,7 +76,7 @@ pub(crate) struct Due {
     pub(crate) version: Option<i64>,
 }
 
-/// How many runs of flows are under way.
+/// Counts the runs of flows that are under way.
 fn held_by_flow(read: &mut Read, due: &[Due]) -> Result<HashMap<FlowId, i64>> {
     let flows: Vec<FlowId> = due.iter().map(|run| run.flow_id).collect();
     let now = read.now();

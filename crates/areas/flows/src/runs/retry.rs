@@ -73,8 +73,15 @@ pub(super) fn retry(
             return Err(Error::new(Code::InvalidState, message).param("from"));
         }
     };
+    let days = executed.settings.run_timeout_days;
     let Some(state) = &row.state else {
-        return Err(Error::new(Code::InvalidState, "The run has not begun.").param("from"));
+        // It paused or was ended before it began, so it begins.
+        if body.from == FlowRetryFrom::Node || body.input.is_some() {
+            let message = "The run has not begun: it has no node to go on from.";
+            return Err(Error::new(Code::InvalidState, message).param("from"));
+        }
+        reopen(tx, engine, &row, None, days)?;
+        return Ok(row.id);
     };
     let mut state: State = state.parse()?;
     let program = &executed.program;
@@ -102,25 +109,23 @@ pub(super) fn retry(
     if body.fresh_effects {
         state.renew_all_keys();
     }
-    reopen(tx, engine, &row, &state, executed.settings.run_timeout_days)?;
+    reopen(tx, engine, &row, Some(&state), days)?;
     Ok(row.id)
 }
 
-/// Lets a run go on with a state, as another attempt.
-fn reopen(tx: &mut Tx, engine: &FlowEngine, row: &RunRow, state: &State, days: i64) -> Result<()> {
+/// Lets a run go on with a state, or begin, as another attempt.
+fn reopen(tx: &mut Tx, engine: &FlowEngine, row: &RunRow, state: Option<&State>, days: i64) -> Result<()> {
     let now = tx.now();
-    let open = [FlowStepStatus::Pending, FlowStepStatus::Running, FlowStepStatus::Waiting];
-    diesel::update(
-        flow_steps::table.filter(flow_steps::run_id.eq(&row.id)).filter(flow_steps::status.eq_any(open)),
-    )
-    .set((flow_steps::status.eq(FlowStepStatus::Cancelled), flow_steps::ended_at.eq(now)))
-    .execute(tx.connection())?;
+    let steps = flow_steps::table.filter(flow_steps::run_id.eq(&row.id));
+    diesel::update(steps.filter(flow_steps::status.eq_any(FlowStepStatus::OPEN)))
+        .set((flow_steps::status.eq(FlowStepStatus::Cancelled), flow_steps::ended_at.eq(now)))
+        .execute(tx.connection())?;
     diesel::delete(flow_waits::table.filter(flow_waits::run_id.eq(&row.id))).execute(tx.connection())?;
     let updated = diesel::update(flow_runs::table.find(&row.id).filter(flow_runs::epoch.eq(row.epoch)))
         .set((
             flow_runs::status.eq(FlowRunStatus::Queued),
             flow_runs::pause_reason.eq(None::<FlowPauseReason>),
-            flow_runs::state.eq(JsonText::of(state)),
+            flow_runs::state.eq(state.map(JsonText::of)),
             flow_runs::output.eq(None::<JsonText>),
             flow_runs::error.eq(None::<JsonText>),
             flow_runs::attempt.eq(row.attempt + 1),

@@ -35,7 +35,7 @@ text_enum! {
 }
 
 impl FlowRunStatus {
-    /// Whether the run has ended.
+    /// Returns whether the run has ended.
     pub(crate) fn is_final(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled | Self::Expired)
     }
@@ -189,7 +189,7 @@ impl RunError {
 }
 
 impl RunRow {
-    /// How the run ended, for those who wait for it.
+    /// Returns the end of the run as JSON, for those who wait for it.
     pub(crate) fn end(&self) -> Value {
         json!({ "status": self.status, "output": self.output, "error": self.error })
     }

@@ -26,6 +26,11 @@ text_enum! {
     }
 }
 
+impl FlowStepStatus {
+    /// The states of steps that have not ended.
+    pub(crate) const OPEN: [Self; 3] = [Self::Pending, Self::Running, Self::Waiting];
+}
+
 /// A row of `flow_steps`.
 #[derive(Debug, Clone, Queryable, Selectable, Insertable)]
 #[diesel(table_name = flow_steps)]

@@ -85,7 +85,7 @@ pub(crate) fn arrive(tx: &mut Tx, run: &FlowRunId, token: i64, what: &Value) -> 
 }
 
 impl WaitRow {
-    /// Whether what is awaited may have happened before the wait could be found.
+    /// Returns whether what is awaited may have happened before the wait could be found.
     pub(crate) fn looks_back(&self) -> bool {
         matches!(
             self.kind,

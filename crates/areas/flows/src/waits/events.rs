@@ -172,7 +172,7 @@ fn shown(event: &LoggedEvent) -> Result<Value> {
     }))
 }
 
-/// Whether a wait is for an event. A condition that cannot be evaluated for it does not hold.
+/// Returns whether a wait is for an event. A condition that cannot be evaluated for it does not hold.
 fn is_for(
     engine: &FlowEngine,
     read: &mut Read,

@@ -94,7 +94,7 @@ impl ReplyDetails {
         counted.into_iter().map(reply_of).collect()
     }
 
-    /// Whether a text has a keyword and fits the pattern, as far as there are any.
+    /// Returns whether a text has a keyword and fits the pattern, as far as there are any.
     fn is_wanted(&self, said: &str) -> bool {
         if !self.gathered.is_empty() {
             return true;
@@ -113,7 +113,7 @@ impl ReplyDetails {
     }
 }
 
-/// Whether a text contains words that are not part of longer ones.
+/// Returns whether a text contains words that are not part of longer ones.
 fn has_words(text: &str, words: &str) -> bool {
     text.match_indices(words).any(|(place, _)| {
         let before = text.get(..place).and_then(|before| before.chars().next_back());

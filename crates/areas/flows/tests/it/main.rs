@@ -7,7 +7,9 @@
 #![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
 
 mod drafts;
+mod loops;
 mod nodes;
+mod reports;
 mod runs;
 mod starts;
 mod support;

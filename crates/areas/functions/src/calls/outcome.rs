@@ -55,7 +55,7 @@ impl Ending {
     }
 }
 
-/// What a call gave, without the lines that it logged.
+/// Returns the result of a call, without the lines that it logged.
 pub(super) fn result_of(outcome: Outcome) -> std::result::Result<JsonText, InvocationError> {
     Ending::of(outcome).result.map(JsonText::printed)
 }

@@ -41,7 +41,7 @@ pub(crate) struct InvocationRow {
 }
 
 impl InvocationRow {
-    /// Whether the call has ended.
+    /// Returns whether the call has ended.
     pub(crate) fn is_ended(&self) -> bool {
         self.status != InvocationStatus::Running
     }

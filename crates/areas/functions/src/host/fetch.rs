@@ -95,7 +95,7 @@ impl CallHost {
         Ok(method)
     }
 
-    /// Whether the function may call a URL. A secret may be anywhere behind the host.
+    /// Returns whether the function may call a URL. A secret may be anywhere behind the host.
     fn permitted(&self, url: &str) -> Result<Url, HostError> {
         let checked = self.services.connector.check_url(url, &UrlRules::default());
         let url = checked.map_err(|error| denied(&format!("the URL cannot be called: {error}")))?;
@@ -172,7 +172,7 @@ impl CallHost {
         services.causes.of(url, &chain, now)
     }
 
-    /// What the program gets of a response: some servers repeat what they received, so secrets are masked.
+    /// Builds the response for the program. Secrets are masked, because some servers repeat what they received.
     fn answer(&self, response: &Response) -> FetchResponse {
         let mask = &self.secrets.mask;
         let body = mask.bytes(&response.body);

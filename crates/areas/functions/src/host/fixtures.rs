@@ -49,7 +49,7 @@ pub(super) fn simulated(url: &str) -> FetchResponse {
     }
 }
 
-/// Whether a text is like a pattern, in which each `*` stands for any characters.
+/// Returns whether a text is like a pattern, in which each `*` stands for any characters.
 fn is_like(text: &str, pattern: &str) -> bool {
     let mut pieces = pattern.split('*');
     let Some(mut rest) = pieces.next().and_then(|first| text.strip_prefix(first)) else { return false };

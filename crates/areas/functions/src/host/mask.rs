@@ -172,7 +172,7 @@ pub(super) fn in_json(text: &str) -> String {
     quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default().to_owned()
 }
 
-/// Whether what stands at a place is neither preceded nor followed by a letter or a digit.
+/// Returns whether what stands at a place is neither preceded nor followed by a letter or a digit.
 fn stands_alone(bytes: &[u8], place: &Range<usize>) -> bool {
     // Bytes of other letters than those of ASCII count as letters.
     let is_word = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80);

@@ -59,7 +59,7 @@ impl Secrets {
             .collect()
     }
 
-    /// Whether bytes have a placeholder.
+    /// Returns whether bytes have a placeholder.
     pub(super) fn are_in(&self, bytes: &[u8]) -> bool {
         self.entries.iter().any(|entry| find(bytes, entry.placeholder.as_bytes()).is_some())
     }

@@ -3,7 +3,7 @@
 use crate::{body, create, invoke, with};
 use auth::keys;
 use chrono::Duration;
-use model::{Caller, FunctionId, JsonText, RequestId, RunId, StepId};
+use model::{Caller, FunctionId, JsonText, Principal, RequestId, RunId, StepId};
 use ports::{FunctionCall, FunctionCaller, Uncallable, WorkspaceFunctions};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -34,6 +34,7 @@ async fn caller(app: &TestApp, key: &Key) -> Caller {
     Caller {
         request: RequestId::new(app.db().now(), &*app.db().random()),
         key: Arc::new(stored.key),
+        principal: Principal::Key,
         workspace,
         idempotency_key: None,
         trace: None,

@@ -12,7 +12,9 @@ use agents::{ResponseFormat, ResponseKind};
 use auth::idempotency::{Ask, Known, Outcome};
 use auth::keys;
 use fields::json_schema::Schema;
-use model::{AgentId, Caller, Chain, Code, Error, KeyId, RequestId, Result, RunId, Scope, WorkspaceId};
+use model::{
+    AgentId, Caller, Chain, Code, Error, KeyId, Principal, RequestId, Result, RunId, Scope, WorkspaceId,
+};
 use operation::BoxFuture;
 use ports::{AgentRuns, RunEnd, RunResult, StartRun, StartedBy};
 use providers::{Tier, json};
@@ -195,6 +197,7 @@ impl RunEngine {
         Ok(Caller {
             request,
             key: Arc::new(key),
+            principal: Principal::Key,
             workspace: found,
             idempotency_key: None,
             trace: None,

@@ -10,7 +10,7 @@ use crate::run::{
 };
 use ::guardrails::CompiledGuardrails;
 use agents::Settings;
-use model::{Caller, Code, Error, JsonText, Result};
+use model::{Caller, Code, Error, JsonText, Principal, Result};
 use std::sync::Arc;
 use store::Tx;
 
@@ -88,11 +88,12 @@ impl RunEngine {
         let options = row.options()?;
         Ok(Caller {
             request: row.request_id.clone(),
+            actor: stored.actor(),
             key: Arc::new(stored.key),
+            principal: Principal::Key,
             workspace,
             idempotency_key: options.idempotency_key,
             trace: options.trace,
-            actor: None,
             answering: None,
             chain: chain_of(row)?,
         })

@@ -5,7 +5,7 @@ mod references;
 mod settings;
 mod shape;
 
-pub use objects::{ObjectReference, objects};
+pub use objects::{ObjectReference, awaited_events, objects};
 pub use references::{ROOTS, VariableUse, variables};
 
 use crate::graph::Graph;

@@ -3,6 +3,7 @@
 use super::node_param;
 use crate::graph::{Graph, Node};
 use crate::index::Place;
+use crate::nodes::NodeType;
 use serde_json::Value;
 
 /// The settings that name objects: their paths, and the words for the objects.
@@ -42,6 +43,12 @@ pub struct ObjectReference<'a> {
 /// Returns the objects that the nodes of a graph name, in their order. An id that a template gives is known only at run time.
 pub fn objects(graph: &Graph) -> Vec<ObjectReference<'_>> {
     graph.nodes.iter().enumerate().flat_map(|(place, node)| objects_of(place, node)).collect()
+}
+
+/// Returns the types of the events for which nodes wait, with the places of the nodes.
+pub fn awaited_events(graph: &Graph) -> impl Iterator<Item = (Place, &str)> {
+    let nodes = graph.nodes.iter().enumerate().filter(|(_, node)| node.kind == NodeType::WaitForEvent);
+    nodes.filter_map(|(place, node)| Some((place, node.config.get("type")?.as_str()?)))
 }
 
 pub(super) fn objects_of(place: Place, node: &Node) -> Vec<ObjectReference<'_>> {

@@ -197,7 +197,8 @@ node_types! {
     While = "while" { config::While, Computes, ports |_| named(["each", "limit"]), conditions &["if"] }
     /// The run continues at all branches at once.
     Parallel = "parallel" { config::Parallel, Computes, only |config| ids_of(config, "branches") }
-    /// Branches come together. Its output has theirs.
+    /// Branches come together. Its output has `arrived`, their number, and `branches`: the output of the last node of each, by
+    /// its id.
     Join = "join" { config::Join, Computes, ports |_| named(["timeout"]) }
     /// Runs another flow. Its output is that of the run, if it waits for it.
     SubFlow = "sub_flow" { config::SubFlow, Acts, scope AutomationsExecute }

@@ -257,7 +257,7 @@ fn joins_wait_for_what_can_still_arrive() {
     assert_eq!(run.open(), ["a", "meet"]);
     run.port("meet", "timeout", Value::Null);
     run.done("a", Value::Null);
-    assert_eq!(run.output(), &Value::Null);
+    assert_eq!(run.output(), &json!({ "arrived": 1, "branches": { "b": null } }));
 }
 
 #[test]
@@ -345,6 +345,11 @@ fn an_unknown_outcome_follows_its_policy() {
     let mut run = Run::start(&again, json!({}));
     run.finish("a", Outcome::Unknown);
     assert_eq!((run.open(), run.open[0].attempt), (vec!["a"], 2));
+    // The attempts are those of a node that fails.
+    run.finish("a", Outcome::Unknown);
+    assert_eq!((run.open(), run.open[0].attempt), (vec!["a"], 3));
+    run.finish("a", Outcome::Unknown);
+    assert_eq!(run.fault(), ("a", "outcome_unknown"));
     let once = of("once", &["start>a", "a.error>rescue"]);
     let mut run = Run::start(&once, json!({}));
     run.finish("a", Outcome::Unknown);
@@ -357,6 +362,23 @@ fn an_unknown_outcome_follows_its_policy() {
     let mut run = Run::start(&paused, json!({}));
     run.finish("a", Outcome::Unknown);
     assert_eq!(run.state.pauses().count(), 1);
+}
+
+#[test]
+fn an_unknown_outcome_is_repeated_by_default_only_where_that_is_safe() {
+    for (kind, config, is_safe) in [
+        ("note", json!({ "text": "x" }), true),
+        ("http_request", json!({ "method": "GET", "url": "https://example.com" }), true),
+        ("http_request", json!({ "method": "PUT", "url": "https://example.com" }), true),
+        ("http_request", json!({ "method": "POST", "url": "https://example.com" }), false),
+        ("http_request", json!({ "method": "PATCH", "url": "https://example.com" }), false),
+        ("function", json!({ "function_id": 1 }), false),
+    ] {
+        let program = program(json!([start(), node("a", kind, config)]), &["start>a"], json!([]));
+        let mut run = Run::start(&program, json!({}));
+        run.finish("a", Outcome::Unknown);
+        assert_eq!(!run.open.is_empty(), is_safe, "{kind}");
+    }
 }
 
 #[test]
@@ -412,4 +434,51 @@ fn an_end_ends_all_branches() {
     let run = Run::start(&program, json!({}));
     assert_eq!(run.output(), &json!({ "who": "Ana" }));
     assert!(!run.state.is_busy());
+}
+
+#[test]
+fn a_join_gives_the_outputs_of_its_branches() {
+    let nodes = |join: Value| {
+        json!([
+            start(),
+            node("fork", "parallel", json!({ "branches": [{ "id": "x" }, { "id": "y" }, { "id": "z" }] })),
+            note("a", "x"),
+            note("b", "x"),
+            note("c", "x"),
+            node("meet", "join", join),
+            note("after", "{{ $nodes.meet.output.branches.a }}"),
+        ])
+    };
+    let edges =
+        ["start>fork", "fork.x>a", "fork.y>b", "fork.z>c", "a>meet", "b>meet", "c>meet", "meet>after"];
+    let all = program(nodes(json!({})), &edges, json!([]));
+    let mut run = Run::start(&all, json!({}));
+    run.done("c", json!(3));
+    run.done("a", json!({ "n": 1 }));
+    run.done("b", json!("two"));
+    assert_eq!(run.open[0].config["text"], json!({ "n": 1 }));
+    run.done("after", Value::Null);
+    let timed = program(nodes(json!({ "timeout_seconds": 60 })), &edges, json!([]));
+    let mut run = Run::start(&timed, json!({}));
+    run.done("b", json!("two"));
+    // The time is over: the output has the branches that have arrived.
+    run.port("meet", "timeout", Value::Null);
+    assert_eq!(run.output(), &json!({ "arrived": 1, "branches": { "b": "two" } }));
+}
+
+#[test]
+fn a_join_in_a_loop_gives_the_outputs_of_its_iteration() {
+    let nodes = json!([
+        start(),
+        node("each", "for_each", json!({ "list": [1, 2] })),
+        node("fork", "parallel", json!({ "branches": [{ "id": "x" }, { "id": "y" }] })),
+        node("a", "transform", json!({ "fields": { "value": "{{ $loop.item }}" } })),
+        node("b", "transform", json!({ "fields": { "value": "{{ $loop.item * 10 }}" } })),
+        node("meet", "join", json!({})),
+    ]);
+    let edges = ["start>each", "each.each>fork", "fork.x>a", "fork.y>b", "a>meet", "b>meet"];
+    let program = program(nodes, &edges, json!([]));
+    let run = Run::start(&program, json!({}));
+    let results = run.output();
+    assert_eq!(results["results"][1]["branches"]["b"]["data"]["value"], json!(20), "{results}");
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod disposition;
+pub(crate) mod json_rpc;
 pub(crate) mod lists;
 pub(crate) mod raw;
 pub(crate) mod stream;

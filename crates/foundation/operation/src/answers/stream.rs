@@ -5,10 +5,12 @@ use crate::log::{LogRow, RequestLog};
 use crate::raw_route::Chunks;
 use crate::transport::Limits;
 use crate::transport::error_reply;
-use auth::Directory;
+use accounts::SessionTokens;
+use auth::{Directory, SecretHash};
 use bytes::Bytes;
 use futures::{Stream, StreamExt, stream};
-use model::{Code, Error, KeyId, RequestId, Result, Scope, WorkspaceId};
+use model::{Code, Error, KeyId, RequestId, Result, Scope, SessionId, WorkspaceId};
+use oauth::AccessTokens;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
@@ -139,6 +141,10 @@ fn printed(number: u64, name: &str, data: &str) -> String {
 pub(crate) struct KeyWatch {
     pub(crate) db: Db,
     pub(crate) directory: Arc<Directory>,
+    /// The session of the member who opened it.
+    pub(crate) session: Option<(Arc<SessionTokens>, SessionId)>,
+    /// The access token of the app that opened it.
+    pub(crate) access_token: Option<(Arc<AccessTokens>, SecretHash)>,
     pub(crate) key: KeyId,
     pub(crate) workspace: Option<WorkspaceId>,
     pub(crate) scope: Option<Scope>,
@@ -165,6 +171,16 @@ impl KeyWatch {
             _ => error,
         })?;
         stored.check_usable(self.db.now())?;
+        if let (Some((tokens, session)), Some(workspace)) = (&self.session, self.workspace)
+            && !tokens.is_open(session, workspace, self.db.now()).await?
+        {
+            return Err(Error::new(Code::InvalidApiKey, "The session has ended."));
+        }
+        if let Some((tokens, token)) = &self.access_token
+            && !tokens.is_valid(*token, self.db.now()).await?
+        {
+            return Err(Error::new(Code::InvalidApiKey, "The access token has ended."));
+        }
         if let Some(id) = self.workspace {
             let workspace = self.directory.workspace(id).await?;
             let workspace =

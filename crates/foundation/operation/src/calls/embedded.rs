@@ -3,6 +3,7 @@
 use crate::calls::local::{LocalAnswer, address};
 use crate::calls::progress::Pipeline;
 use crate::transport::{Head, body_too_large};
+use auth::Audience;
 use model::{Error, Result};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
@@ -83,6 +84,7 @@ impl Pipeline {
             path: &path,
             query: &query,
             peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            audience: Audience::Rest,
             headers: &header,
         };
         let response = match self.admit(&head).await {

@@ -2,13 +2,17 @@
 
 use crate::calls::progress::{Pipeline, Progress};
 use crate::cause_header::CauseHeader;
-use crate::declaration::meta::Meta;
+use crate::declaration::meta::{Meta, RecentSignIn};
 use crate::gates::Gate;
 use crate::registry::{Found, Registered};
 use crate::transport::Head;
+use accounts::SessionTokens;
 use auth::keys::StoredKey;
-use auth::{KeySecret, Window};
-use model::{ApiKey, Caller, Chain, Code, Env, Error, KeyOwner, Result, Timestamp, Workspace, WorkspaceId};
+use auth::{Identity, KeySecret, Window};
+use model::{
+    ApiKey, Caller, Chain, Code, Env, Error, KeyOwner, Principal, Result, Timestamp, Workspace, WorkspaceId,
+};
+use oauth::AccessTokens;
 use std::sync::Arc;
 
 /// Behind the guard: who asks, and for which operation.
@@ -19,12 +23,17 @@ pub(crate) struct Passed {
 }
 
 impl Pipeline {
-    /// Gates 1 to 8. Nothing of the body is looked at.
+    /// Gates 1 to 9. Nothing of the body is looked at.
     pub(crate) async fn guard(&self, head: &Head<'_>, progress: &mut Progress) -> Result<Passed> {
         progress.gate = Gate::Credential;
-        let stored = self.credential(head, progress).await?;
-        let key = Arc::new(stored.key.clone());
+        let Identity { key: stored, principal, scopes } = self.credential(head, progress).await?;
+        let mut key = stored.key.clone();
+        key.scopes = scopes.unwrap_or(key.scopes);
+        let key = Arc::new(key);
         progress.key = Some(key.clone());
+        if let Principal::Member(member) = &principal {
+            progress.session = Some(member.session.clone());
+        }
 
         progress.gate = Gate::Rate;
         let route = self.registry.find(head.method, head.path);
@@ -58,23 +67,24 @@ impl Pipeline {
 
         progress.gate = Gate::Workspace;
         let workspace = workspace?;
-        permitted(operation.meta(), &key, &workspace, progress)?;
+        permitted(operation.meta(), &key, &principal, &workspace, progress)?;
         // The `Idempotency-Key` is looked at by its own gate.
         let caller = Caller {
             request: progress.request.clone(),
             key,
+            principal,
             workspace,
             idempotency_key: None,
             trace: progress.context(),
-            actor: None,
+            actor: stored.actor(),
             answering: None,
             chain: self.chain_in_header(head, progress.came_at),
         };
         Ok(Passed { caller, place, path })
     }
 
-    async fn credential(&self, head: &Head<'_>, progress: &mut Progress) -> Result<Arc<StoredKey>> {
-        let result = self.known_key(head, progress).await;
+    async fn credential(&self, head: &Head<'_>, progress: &mut Progress) -> Result<Identity> {
+        let result = self.identity(head, progress).await;
         if let Err(error) = &result
             && error.code().status() == 401
         {
@@ -89,7 +99,7 @@ impl Pipeline {
         result
     }
 
-    async fn known_key(&self, head: &Head<'_>, progress: &mut Progress) -> Result<Arc<StoredKey>> {
+    async fn identity(&self, head: &Head<'_>, progress: &mut Progress) -> Result<Identity> {
         let now = progress.came_at;
         let missing = || Error::new(Code::MissingApiKey, "Send `Authorization: Bearer <API key>`.");
         let unknown = || Error::new(Code::InvalidApiKey, "The API key is not valid.");
@@ -98,19 +108,43 @@ impl Pipeline {
         if !scheme.eq_ignore_ascii_case("bearer") {
             return Err(missing());
         }
+        let secret = secret.trim();
+        let identity = if SessionTokens::is_token(secret) {
+            self.session_tokens.identify(secret, now).await?.ok_or_else(unknown)?
+        } else if AccessTokens::is_token(secret) {
+            let token = AccessTokens::parse(secret).ok_or_else(unknown)?;
+            self.refuse_guesses(self.access_tokens.was_token(token), head, progress)?;
+            progress.access_token = Some(token);
+            self.access_tokens.identify(token, head.audience, now).await?.ok_or_else(unknown)?
+        } else {
+            Identity::of_key(self.key_of_secret(secret, head, progress).await?)
+        };
+        identity.key.check_usable(now)?;
+        Ok(identity)
+    }
+
+    async fn key_of_secret(
+        &self,
+        secret: &str,
+        head: &Head<'_>,
+        progress: &mut Progress,
+    ) -> Result<Arc<StoredKey>> {
+        let unknown = || Error::new(Code::InvalidApiKey, "The API key is not valid.");
         // A wrong checksum and an unknown key look the same.
-        let hash = KeySecret::parse(secret.trim()).ok_or_else(unknown)?.hash();
-        // An address that guesses must not keep the database busy. A key that was seen before is let through to be
-        // looked up: behind a proxy it has the same address as whoever guesses.
-        if !self.directory.was_key(hash)
-            && let Some(window) = self.rates.used_up(ADDRESS, head.peer, self.limits.anonymous_rpm, now)
-        {
+        let hash = KeySecret::parse(secret).ok_or_else(unknown)?.hash();
+        self.refuse_guesses(self.directory.was_key(hash), head, progress)?;
+        self.directory.key(hash).await?.ok_or_else(unknown)
+    }
+
+    /// An address that guesses must not keep the database busy. A secret that was seen before is let through to be looked
+    /// up: behind a proxy it has the same address as whoever guesses.
+    fn refuse_guesses(&self, was_seen: bool, head: &Head<'_>, progress: &mut Progress) -> Result<()> {
+        let limit = self.limits.anonymous_rpm;
+        if !was_seen && let Some(window) = self.rates.used_up(ADDRESS, head.peer, limit, progress.came_at) {
             progress.window = Some(window);
             return Err(too_many_without_key(window));
         }
-        let stored = self.directory.key(hash).await?.ok_or_else(unknown)?;
-        stored.check_usable(now)?;
-        Ok(stored)
+        Ok(())
     }
 
     async fn rate(
@@ -193,7 +227,7 @@ impl Pipeline {
         }
     }
 
-    /// Gate 10: requests that pass it count against the month.
+    /// Gate 11: requests that pass it count against the month.
     pub(crate) async fn quota(&self, caller: &Caller, progress: &mut Progress) -> Result<()> {
         progress.gate = Gate::Quota;
         let (lineage, now) = (&caller.key.lineage, self.now());
@@ -219,10 +253,11 @@ impl Pipeline {
     }
 }
 
-/// Gates 6 to 8: whether a key may use an operation in a workspace now.
+/// Gates 6 to 9: whether a key, and who acts through it, may use an operation in a workspace now.
 pub(crate) fn permitted(
     meta: &Meta,
     key: &ApiKey,
+    principal: &Principal,
     workspace: &Workspace,
     progress: &mut Progress,
 ) -> Result<()> {
@@ -233,10 +268,20 @@ pub(crate) fn permitted(
         return Err(Error::new(Code::WorkspaceBlocked, reason.clone()));
     }
 
-    progress.gate = Gate::Scope;
+    expect_scope(meta, key, &mut progress.gate)?;
+    progress.gate = Gate::RecentSignIn;
+    match meta.recent_sign_in {
+        Some(RecentSignIn::Always) => principal.expect_recent_sign_in(progress.came_at),
+        Some(RecentSignIn::Secrets) | None => Ok(()),
+    }
+}
+
+/// Gates 7 and 8: whether the scopes and the mode of a key allow an operation.
+pub(crate) fn expect_scope(meta: &Meta, key: &ApiKey, gate: &mut Gate) -> Result<()> {
+    *gate = Gate::Scope;
     let Some(scope) = meta.scope else { return Ok(()) };
     key.expect_scope(scope)?;
-    progress.gate = Gate::TestMode;
+    *gate = Gate::TestMode;
     if scope.is_test_restricted() && key.env != Env::Live {
         let message = format!("Test keys cannot use `{scope}`, because it has external effects.");
         return Err(Error::new(Code::TestModeRestricted, message).param(scope.as_str()));

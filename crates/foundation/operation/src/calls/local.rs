@@ -12,7 +12,7 @@ use crate::gates::Gate;
 use crate::registry::Registered;
 use crate::transport::{Response, ResponseBody};
 use model::{Caller, Error, Result};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -142,7 +142,7 @@ impl Pipeline {
             caller.workspace = workspace;
         }
         if let Some(meta) = progress.operation {
-            permitted(meta, &caller.key, &caller.workspace, progress)?;
+            permitted(meta, &caller.key, &caller.principal, &caller.workspace, progress)?;
         }
         if let Some((name, _)) = path.iter().find(|(_, value)| value.contains('\0')) {
             return Err(Error::invalid(*name, "must not contain the NUL character"));
@@ -154,13 +154,19 @@ impl Pipeline {
     }
 }
 
+/// What clients encode in a part of a path: everything but the unreserved characters of RFC 3986.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// The same in a parameter that takes the rest of the path.
+const ENCODED_REST: &AsciiSet = &ENCODED.remove(b'/');
+
 /// The path as a request would have it, for the log and for what an idempotency key is bound to.
 pub(crate) fn address(meta: &Meta, values: &[(&'static str, String)]) -> Result<String> {
     let mut address = meta.path.to_owned();
     for name in meta.path_parameters() {
         let value = values.iter().find(|(other, _)| *other == name).map(|(_, value)| value.as_str());
         let value = value.ok_or_else(|| Error::internal(format!("the call of {} lacks {name}", meta.id)))?;
-        let value = utf8_percent_encode(value, NON_ALPHANUMERIC).to_string();
+        let value =
+            utf8_percent_encode(value, if name == "path" { ENCODED_REST } else { ENCODED }).to_string();
         address = address.replace(&format!("{{{name}}}"), &value);
     }
     Ok(address)

@@ -6,4 +6,5 @@ pub(crate) mod local;
 pub(crate) mod panics;
 pub(crate) mod pipeline;
 pub(crate) mod progress;
+pub(crate) mod redirected;
 pub(crate) mod spans;

@@ -29,8 +29,8 @@ use telemetry::Span;
 
 /// A request behind the guard, waiting for its body.
 pub struct Admitted {
-    passed: Passed,
-    progress: Progress,
+    pub(crate) passed: Passed,
+    pub(crate) progress: Progress,
     query: Vec<(String, String)>,
     /// Method and path, where there is an idempotency key to bind to them.
     address: Option<String>,
@@ -45,6 +45,11 @@ impl Admitted {
     /// The largest body that this operation takes, in bytes.
     pub fn body_limit(&self) -> usize {
         self.body_limit
+    }
+
+    /// Who asks.
+    pub fn caller(&self) -> &Caller {
+        &self.passed.caller
     }
 
     /// Whether the operation reads the body while it arrives: then it is run by [`Pipeline::run_streamed`].
@@ -386,6 +391,8 @@ impl Pipeline {
         let key = progress.key.as_ref().map(|key| KeyWatch {
             db: self.db.clone(),
             directory: self.directory.clone(),
+            session: progress.session.clone().map(|session| (self.session_tokens.clone(), session)),
+            access_token: progress.access_token.map(|token| (self.access_tokens.clone(), token)),
             key: key.id.clone(),
             workspace: progress.workspace,
             scope,
@@ -533,7 +540,8 @@ fn replay(outcome: Outcome, progress: &mut Progress) -> Result<Reply> {
     Ok(Reply { headers: outcome.headers, ..Reply::new(outcome.status, text) })
 }
 
-fn parse_query(query: &str) -> Vec<(String, String)> {
+/// Returns the names and values of a query, decoded, in order.
+pub fn parse_query(query: &str) -> Vec<(String, String)> {
     let decode = |text: &str| {
         let text = text.replace('+', " ");
         percent_encoding::percent_decode_str(&text).decode_utf8_lossy().into_owned()

@@ -8,9 +8,11 @@ use crate::log::{LogRow, RequestLog};
 use crate::metrics::RequestMetrics;
 use crate::registry::Registry;
 use crate::transport::{Head, Limits, known_method};
+use accounts::SessionTokens;
 use auth::idempotency::Claims;
-use auth::{Directory, Quotas, RateWindows, Seal, Spending, Window};
-use model::{ApiKey, Code, RequestId, Timestamp, Trace, WorkspaceId};
+use auth::{Audience, Directory, Quotas, RateWindows, Seal, SecretHash, Spending, Window};
+use model::{ApiKey, Code, RequestId, SessionId, Timestamp, Trace, WorkspaceId};
+use oauth::AccessTokens;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::Db;
@@ -25,6 +27,10 @@ pub struct Pipeline {
     pub db: Db,
     /// Keys and workspaces.
     pub directory: Arc<Directory>,
+    /// Tokens of members who have signed in.
+    pub session_tokens: Arc<SessionTokens>,
+    /// Tokens of OAuth apps.
+    pub access_tokens: Arc<AccessTokens>,
     /// Rate windows.
     pub rates: Arc<RateWindows>,
     /// Monthly counts.
@@ -52,6 +58,10 @@ pub(crate) struct Progress {
     pub(crate) request: RequestId,
     pub(crate) gate: Gate,
     pub(crate) key: Option<Arc<ApiKey>>,
+    /// The session of the member who asks.
+    pub(crate) session: Option<SessionId>,
+    /// The access token of the app that asks.
+    pub(crate) access_token: Option<SecretHash>,
     pub(crate) window: Option<Window>,
     pub(crate) operation: Option<&'static Meta>,
     /// The operation's place in the registry.
@@ -72,6 +82,8 @@ pub(crate) struct Progress {
     pub(crate) span: Option<Span>,
     pub(crate) original_request: Option<String>,
     pub(crate) energy: i64,
+    /// The interface that the request came through. `None` for REST.
+    pub(crate) interface: Option<&'static str>,
 }
 
 impl Pipeline {
@@ -84,7 +96,8 @@ impl Pipeline {
             .map(str::to_owned);
         let retiring = self.registry.retiring(head.method, head.path);
         let progress = self.begin_at(head.method, head.path, trace(head));
-        Progress { client_request_id, retiring, ..progress }
+        let interface = (head.audience == Audience::Mcp).then_some("mcp");
+        Progress { client_request_id, retiring, interface, ..progress }
     }
 
     /// What is known of a call that did not come with headers.
@@ -100,6 +113,8 @@ impl Pipeline {
             request,
             gate: Gate::Size,
             key: None,
+            session: None,
+            access_token: None,
             window: None,
             operation: None,
             place: None,
@@ -116,11 +131,20 @@ impl Pipeline {
             span,
             original_request: None,
             energy: 0,
+            interface: None,
         }
     }
 }
 
 impl Progress {
+    /// Makes the request one of another operation, at this path.
+    pub(crate) fn redirect(&mut self, meta: &'static Meta, place: usize, path: &str) {
+        self.operation = Some(meta);
+        self.place = Some(place);
+        self.method = meta.method.as_str().to_owned();
+        self.path = cut(path, 300);
+    }
+
     /// The id of the trace that the request belongs to.
     pub(crate) fn trace_id(&self) -> String {
         self.trace.as_ref().map_or_else(|| Trace::of_id(self.request.as_str()).id(), Trace::id)
@@ -155,6 +179,7 @@ impl Progress {
             energy: self.energy,
             replayed: self.original_request.is_some(),
             client_request_id: self.client_request_id,
+            interface: self.interface,
             trace_id: self.trace.as_ref().map(Trace::id),
         }
     }

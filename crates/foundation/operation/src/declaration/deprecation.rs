@@ -76,6 +76,8 @@ mod tests {
             path: "/old",
             scope: None,
             energy: false,
+            recent_sign_in: None,
+            json_rpc: false,
             ceiling: 100,
             body_mib: 1,
             changes: false,

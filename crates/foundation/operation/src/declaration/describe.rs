@@ -12,6 +12,8 @@ pub(crate) struct Success {
     pub(crate) fields: Value,
     /// The values in which its example differs from the examples of the types.
     pub(crate) differs: Option<Value>,
+    /// Whether `fields` is the schema of the whole body, or `null` for an answer without one.
+    pub(crate) is_bare: bool,
 }
 
 /// The description of one operation. Its part of the contract and the validation of its input are made from it.
@@ -65,14 +67,19 @@ impl Describe {
     /// Adds a successful answer: its status and the fields of the envelope other than `success`. Optional fields are
     /// in an object called `$optional`.
     pub fn success(&mut self, status: u16, fields: Value) {
-        self.successes.push(Success { status, fields, differs: None });
+        self.successes.push(Success { status, fields, differs: None, is_bare: false });
+    }
+
+    /// Adds a successful answer outside the envelope: the schema of its body, or `null` for none.
+    pub fn bare_success(&mut self, status: u16, schema: Value) {
+        self.successes.push(Success { status, fields: schema, differs: None, is_bare: true });
     }
 
     /// Adds another status of the last answer, and the values in which its example differs.
     pub fn also(&mut self, status: u16, differs: Value) {
         if let Some(Success { fields, .. }) = self.successes.last() {
             let fields = fields.clone();
-            self.successes.push(Success { status, fields, differs: Some(differs) });
+            self.successes.push(Success { status, fields, differs: Some(differs), is_bare: false });
         }
     }
 

@@ -73,6 +73,16 @@ impl Paging {
     }
 }
 
+text_enum! {
+    /// The requests of an operation for which a member needs a sign-in younger than ten minutes.
+    pub enum RecentSignIn {
+        /// All of them. The gate checks it.
+        Always = "always",
+        /// Those that set or reveal a secret. The operation checks it with `Principal::expect_recent_sign_in`.
+        Secrets = "secrets",
+    }
+}
+
 /// The declaration of an operation: the arguments of `#[operation]`, and what the macro reads from the function.
 #[derive(Debug)]
 pub struct Meta {
@@ -86,6 +96,11 @@ pub struct Meta {
     pub scope: Option<Scope>,
     /// Whether the operation spends Energy.
     pub energy: bool,
+    /// Whether requests and answers are JSON-RPC messages instead of the service's envelope. Refusals before the message
+    /// is read have the envelope.
+    pub json_rpc: bool,
+    /// Whether a member needs a sign-in younger than ten minutes.
+    pub recent_sign_in: Option<RecentSignIn>,
     /// The maximum number of rows in the array form of an opt-in list.
     pub ceiling: i64,
     /// The maximum size of the body in MiB.

@@ -26,8 +26,11 @@ pub(crate) struct Openapi {
     /// The types of nodes of flows (docs/flow-nodes.md).
     #[arg(long, conflicts_with_all = ["partner", "table", "events", "formulas", "expressions"])]
     flow_nodes: bool,
+    /// What each role of the team may do (docs/roles.txt).
+    #[arg(long, conflicts_with_all = ["partner", "table", "events", "formulas", "expressions", "flow_nodes"])]
+    roles: bool,
     /// Print JSON, as the documents are anyway.
-    #[arg(long, conflicts_with_all = ["table", "events", "formulas", "expressions", "flow_nodes"])]
+    #[arg(long, conflicts_with_all = ["table", "events", "formulas", "expressions", "flow_nodes", "roles"])]
     json: bool,
 }
 
@@ -43,6 +46,8 @@ pub(crate) fn print(arguments: &Openapi) -> anyhow::Result<()> {
         expressions::document()
     } else if arguments.flow_nodes {
         flow_graphs::document()
+    } else if arguments.roles {
+        super::roles_document::roles_document(&registry)
     } else {
         let contract = if arguments.partner { Contract::Partner } else { Contract::Public };
         document(&registry, contract, VERSION).map_err(cause)?
@@ -65,6 +70,9 @@ pub fn table(registry: &Registry) -> String {
         }
         if meta.is_test_restricted() {
             flags.push("restricted");
+        }
+        if meta.recent_sign_in.is_some() {
+            flags.push("recent_sign_in");
         }
         if meta.deprecated.is_some() {
             flags.push("deprecated");

@@ -1,5 +1,6 @@
 //! `svc secrets rotate`: everything that is sealed opens before, while and after the key is rotated.
 
+use super::app_tokens::refreshed;
 use crate::operations::schema::{Tables, actual};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
@@ -88,6 +89,7 @@ impl Installation {
         });
         let hook = post("/inbound-webhooks", hook).await;
         post("/variables", json!({ "key": "api_key", "type": "secret", "value": "hunter5" })).await;
+        refreshed(&program, key.workspace).await;
         serving.stop().await;
         Self { key, agent, hook, program }
     }

@@ -91,6 +91,8 @@ async fn logs_are_counted_as_they_are(kind: Kind) {
             concat!(
                 include_str!("../../../../../migrations/sqlite/0015_log_sizes/up.sql"),
                 include_str!("../../../../../migrations/sqlite/0017_monitoring/up.sql"),
+                // The older migrations make this table anew.
+                include_str!("../../../../../migrations/sqlite/0068_request_interface/up.sql"),
             ),
         ],
         Kind::Postgres => [

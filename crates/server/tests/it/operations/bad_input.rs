@@ -259,7 +259,7 @@ async fn bodies_of_every_operation(kind: Kind) {
     let sweep = Sweep::begin(kind).await;
     let ids = seed(&sweep).await;
     let mut refused = 0;
-    for (document, op) in sweep.operations() {
+    for (document, op) in sweep.enveloped() {
         let Some(schema) = &op.body else { continue };
         let path = address(&op, document, &ids);
         let mut seen = BTreeSet::new();

@@ -10,6 +10,7 @@ pub const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 pub struct Document(pub Value);
 
 /// An operation of the document.
+#[derive(Clone)]
 pub struct Op {
     pub id: String,
     pub method: String,
@@ -26,6 +27,8 @@ pub struct Op {
     pub streamed: Option<String>,
     /// Whether it may be left out.
     pub body_is_optional: bool,
+    /// `x-svc-json-rpc`: its messages are JSON-RPC, without the envelope.
+    pub json_rpc: bool,
 }
 
 impl Op {
@@ -82,6 +85,7 @@ impl Document {
             paging: op["x-svc-pagination"].as_str().map(str::to_owned),
             parameters: parameters.map(|parameter| self.resolved(parameter).clone()).collect(),
             body_is_optional: op["requestBody"]["required"] == false,
+            json_rpc: op["x-svc-json-rpc"] == true,
             body: content.and_then(|content| Some(content.get("application/json")?["schema"].clone())),
             streamed: content
                 .and_then(|content| content.keys().find(|kind| *kind != "application/json"))
@@ -138,7 +142,8 @@ impl Document {
     /// The examples of all its answers that are no errors, with their statuses.
     pub fn response_examples(&self, op: &Op) -> Vec<(u16, Value)> {
         let answers = self.0["paths"][&op.path][op.method.to_lowercase()]["responses"].as_object().unwrap();
-        let successes = answers.iter().filter(|(status, _)| status.starts_with('2'));
+        let successes =
+            answers.iter().filter(|(status, answer)| status.starts_with('2') && has_content(answer));
         let example = |(status, answer): (&String, &Value)| {
             let examples = &answer["content"]["application/json"]["examples"];
             assert!(examples.is_object(), "{} {status}: no example of a response", op.id);
@@ -386,4 +391,9 @@ pub fn has_rate_headers(answer: &Answer, what: &str) {
         (0..=limit).contains(&remaining) && (1..=60).contains(&reset),
         "{what}: {limit} {remaining} {reset}"
     );
+}
+
+/// Returns whether an answer has a body.
+fn has_content(answer: &Value) -> bool {
+    answer["content"].as_object().is_some_and(|content| !content.is_empty())
 }

@@ -10,7 +10,7 @@ use crate::operations::valid::address;
 use operation::{Contract, document, lacking_examples};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use testkit::Kind;
+use testkit::{Answer, Key, Kind};
 
 /// Texts that show nothing.
 const PLACEHOLDERS: [&str; 9] = ["", "string", "text", "example", "foo", "bar", "test", "value", "x"];
@@ -172,18 +172,26 @@ async fn shop(sweep: &Sweep) -> BTreeMap<String, String> {
     ids
 }
 
-#[testkit::both]
-async fn examples_are_done(kind: Kind) {
-    let sweep = Sweep::begin(kind).await;
-    let ids = shop(&sweep).await;
-    let mut operations: Vec<(&Document, Op)> = sweep.operations().collect();
+/// An answer to the example of an operation: the operation, the address, and what is promised.
+pub struct Answered {
+    pub op: Op,
+    pub path: String,
+    pub status: u16,
+    pub example: Value,
+    pub answer: Answer,
+}
+
+/// Sends the examples of all operations to a new shop, each with the key that `key` gives for it.
+pub async fn send_examples(sweep: &Sweep, key: impl AsyncFn(&Op) -> Key) -> Vec<Answered> {
+    let ids = shop(sweep).await;
+    let mut operations: Vec<(&Document, Op)> = sweep.enveloped().collect();
     // What is in something is deleted before it.
     operations.sort_by_key(|(_, op)| {
         let depth = op.path.split('/').count();
         let deleted = (op.method == "DELETE").then_some(usize::MAX - depth);
         (deleted, !FIRST.contains(&op.id.as_str()))
     });
-    let mut failed = Vec::new();
+    let mut answered = Vec::new();
     for (document, op) in operations {
         let mut ids = ids.clone();
         let others = OTHERS.iter().filter(|(id, ..)| *id == op.id);
@@ -201,18 +209,29 @@ async fn examples_are_done(kind: Kind) {
         let (status, example) = document.response_example(&op);
         for query in document.query_examples(&op) {
             let path = format!("{path}{query}");
-            let answer = sweep.send(&op, &path, Some(sweep.key(&op, true)), body.as_deref()).await;
-            if let Some((_, code)) = ELSEWHERE.iter().find(|(id, _)| *id == op.id) {
-                answer.expect_error(400, code);
-                continue;
-            }
-            if answer.status != status {
-                failed.push(format!("{} {path}: {}", op.id, answer.text));
-                continue;
-            }
-            let object = |answer: &Value| answer["data"].get("object").cloned();
-            assert_eq!(object(&answer.body), object(&example), "{}", op.id);
+            let answer = sweep.send(&op, &path, Some(&key(&op).await), body.as_deref()).await;
+            answered.push(Answered { op: op.clone(), path, status, example: example.clone(), answer });
         }
+    }
+    answered
+}
+
+#[testkit::both]
+async fn examples_are_done(kind: Kind) {
+    let sweep = Sweep::begin(kind).await;
+    let mut failed = Vec::new();
+    let key = async |op: &Op| sweep.key(op, true).clone();
+    for Answered { op, path, status, example, answer } in send_examples(&sweep, key).await {
+        if let Some((_, code)) = ELSEWHERE.iter().find(|(id, _)| *id == op.id) {
+            answer.expect_error(400, code);
+            continue;
+        }
+        if answer.status != status {
+            failed.push(format!("{} {path}: {}", op.id, answer.text));
+            continue;
+        }
+        let object = |answer: &Value| answer["data"].get("object").cloned();
+        assert_eq!(object(&answer.body), object(&example), "{}", op.id);
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }

@@ -8,6 +8,8 @@ pub(crate) mod document;
 pub(crate) mod documents;
 pub(crate) mod event_types;
 pub(crate) mod examples;
+pub(crate) mod mcp_tools;
+pub(crate) mod over_mcp;
 pub(crate) mod positions;
 pub(crate) mod published;
 pub(crate) mod samples;

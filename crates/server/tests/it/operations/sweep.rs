@@ -1,6 +1,7 @@
 //! A service to walk over: each answer is held against the contract.
 
 use crate::operations::document::{Document, Op, has_rate_headers, well_formed};
+use crate::operations::over_mcp;
 use jsonschema::Validator;
 use model::{Env, Scope};
 use std::cell::RefCell;
@@ -14,6 +15,8 @@ pub struct Sweep {
     pub workspace: String,
     /// By whether it is a partner's and whether it is live.
     pub keys: BTreeMap<(bool, bool), Key>,
+    /// Whether requests are calls of tools.
+    pub is_over_mcp: bool,
     /// What answers must fit, by operation and status.
     answers: RefCell<BTreeMap<(String, u16), Validator>>,
 }
@@ -35,13 +38,18 @@ impl Sweep {
         }
         // The second partner took the workspace over from the first, so both keys get the same one.
         let workspace = workspace.to_string();
-        Self { app, documents, workspace, keys, answers: RefCell::default() }
+        Self { app, documents, workspace, keys, is_over_mcp: false, answers: RefCell::default() }
     }
 
     pub fn operations(&self) -> impl Iterator<Item = (&Document, Op)> {
         self.documents
             .iter()
             .flat_map(|document| document.operations().into_iter().map(move |op| (document, op)))
+    }
+
+    /// The operations whose messages have the envelope.
+    pub fn enveloped(&self) -> impl Iterator<Item = (&Document, Op)> {
+        self.operations().filter(|(_, op)| !op.json_rpc)
     }
 
     /// A key that may use the operation.
@@ -52,6 +60,9 @@ impl Sweep {
     pub async fn send(&self, op: &Op, path: &str, key: Option<&Key>, body: Option<&[u8]>) -> Answer {
         // Every request has a minute of its own, so that the walk meets no rate limit.
         self.app.data.clock.advance(chrono::Duration::seconds(61));
+        if let Some(key) = key.filter(|_| self.is_over_mcp && !op.json_rpc) {
+            return over_mcp::send(self, op, path, key, body).await;
+        }
         let mut asking = self.app.ask(&op.method, path);
         if let Some(key) = key {
             asking = asking.key(key);

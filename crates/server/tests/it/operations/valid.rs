@@ -73,7 +73,7 @@ async fn what_the_contract_allows_is_done(kind: Kind) {
     let ids = seed(&sweep).await;
     let refusals = refusals();
     let (mut refused, mut surprising) = (BTreeSet::new(), Vec::new());
-    let mut operations: Vec<(&Document, Op)> = sweep.operations().collect();
+    let mut operations: Vec<(&Document, Op)> = sweep.enveloped().collect();
     // What is changed beyond recognition, or gone, is asked for no more.
     let last = ["updateField", "moveItem", "bulkDeleteItems"];
     operations.sort_by_key(|(_, op)| (op.method == "DELETE", last.contains(&op.id.as_str())));
@@ -111,7 +111,7 @@ async fn what_the_contract_allows_is_done(kind: Kind) {
 async fn ids_have_one_spelling(kind: Kind) {
     let sweep = Sweep::begin(kind).await;
     let ids = seed(&sweep).await;
-    for (document, op) in sweep.operations() {
+    for (document, op) in sweep.enveloped() {
         let body = minimal(document, &op);
         let is_number = |name: &String| sample_id(&op, &ids, name).parse::<i64>().is_ok();
         for name in document.ids(&op).into_iter().filter(is_number) {

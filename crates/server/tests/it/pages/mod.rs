@@ -44,6 +44,7 @@ pages! {
     functions: "docs/functions.md",
     getting_started: "docs/getting-started.md",
     inbound_webhooks: "docs/inbound-webhooks.md",
+    mcp: "docs/mcp.md",
     reminders: "docs/reminders.md",
     runs: "docs/runs.md",
     sandbox: "docs/sandbox.md",

@@ -3,7 +3,7 @@
 use super::agent_tools;
 use crate::support::Desk;
 use business::team::{self, NewMember};
-use model::{Clock as _, WorkspaceId};
+use model::{Clock as _, Env, MemberRole, WorkspaceId};
 use serde_json::{Value, json};
 use std::time::Duration;
 use testkit::{Kind, Script, until};
@@ -206,4 +206,30 @@ async fn what_the_device_writes_takes_over_where_the_channel_says_so(kind: Kind)
     desk.app.service.jobs.run_due().await.unwrap();
     desk.hear(&ana, "Are you there?").await;
     assert_eq!(desk.sent(&ana), ["ok", "ok"]);
+}
+
+#[testkit::both]
+async fn a_member_who_has_signed_in_writes_in_the_own_name(kind: Kind) {
+    let desk = Desk::open(kind).await;
+    let ana = desk.customer("Ana", "+5511987654321");
+    desk.hear(&ana, "Hi").await;
+    let path = format!("/contacts/{}/operator-messages", desk.only_contact().await["id"]);
+    let bruno = desk.colleague_in(desk.workspace).await;
+    let carla = desk.app.member(desk.workspace, MemberRole::Agent).await;
+    let token = desk.app.token(&carla, Env::Live);
+    for other in [bruno, 999_999] {
+        let answer = desk.app.post(&path, &token, json!({ "text": "Hello", "member_id": other })).await;
+        assert_eq!(answer.expect_error(400, "validation_error").as_deref(), Some("member_id"));
+    }
+    let own = json!({ "text": "It is me", "member_id": carla.session.member });
+    for body in [json!({ "text": "Hello" }), own] {
+        desk.app.post(&path, &token, body).await.expect(200);
+    }
+    desk.settle().await;
+    assert_eq!(desk.sent(&ana), ["ok", "Hello", "It is me"]);
+    let by_carla = format!(
+        "SELECT count(*) AS n FROM messages WHERE sender_type = 'user' AND sender_id = '{}'",
+        carla.id()
+    );
+    assert_eq!(desk.count(&by_carla).await, 2);
 }

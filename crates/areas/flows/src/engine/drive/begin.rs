@@ -11,7 +11,7 @@ use crate::runs::waits::{FlowWaitType, WaitRow};
 use crate::schema::{flow_steps, flow_waits};
 use crate::waits;
 use diesel::prelude::*;
-use flow_graphs::NodeType;
+use flow_graphs::{NodeType, is_repeatable};
 use flow_machine::{Outcome, Simulation, State, Task};
 use model::{Caller, JsonText, Result};
 use serde_json::Value;
@@ -41,10 +41,9 @@ pub(crate) struct Left {
 impl Left {
     /// Reads the steps that have not ended, and the waits.
     pub(crate) fn of(read: &mut Read, row: &RunRow) -> Result<Self> {
-        let open = [FlowStepStatus::Pending, FlowStepStatus::Running, FlowStepStatus::Waiting];
         let steps = flow_steps::table
             .filter(flow_steps::run_id.eq(&row.id))
-            .filter(flow_steps::status.eq_any(open))
+            .filter(flow_steps::status.eq_any(FlowStepStatus::OPEN))
             .order(flow_steps::position)
             .select(StepRow::as_select())
             .load(read.connection())?;
@@ -179,15 +178,10 @@ impl Drive {
     }
 }
 
-/// Whether the effect of a node is outside the service, where nobody is known to remember its key.
+/// Returns whether a node that is executed again may have its effect twice. A function may not: its call is found by its key.
 fn has_foreign_effect(task: &Task) -> bool {
-    match task.kind {
-        NodeType::HttpRequest => {
-            task.config.get("method").and_then(Value::as_str).is_some_and(|it| it != "GET")
-        }
-        NodeType::IntegrationAction | NodeType::McpTool => true,
-        _ => false,
-    }
+    let config = task.config.as_object();
+    task.kind != NodeType::Function && !config.is_some_and(|config| is_repeatable(task.kind, config))
 }
 
 impl OpenStep {
@@ -208,7 +202,7 @@ impl OpenStep {
         Ok(Some(Self { row, task }))
     }
 
-    /// Whether it waits for something.
+    /// Returns whether it waits for something.
     pub(super) fn is_waiting(&self) -> bool {
         matches!(self.row.status, FlowStepStatus::Waiting | FlowStepStatus::Pending)
     }

@@ -93,7 +93,7 @@ impl FlowEngine {
         Ok(true)
     }
 
-    /// What follows from the end of a run.
+    /// Emits the event of an end, wakes the parent, and starts the flow for errors.
     pub(crate) fn after_end(&self, tx: &mut Tx, row: &RunRow, error_flow: Option<FlowId>) -> Result<()> {
         if let Some(event) = FlowRunEvent::of_end(row)? {
             tx.emit(row.workspace_id, &cause_of(row), row.livemode, &event)?;
@@ -132,7 +132,8 @@ impl FlowEngine {
             once: Some(format!("error:{}:{}", row.id, row.attempt)),
             ..NewRun::of(row.workspace_id, flow, row.livemode, content.request_id)
         };
-        if let Err(error) = start::start(self, tx, &new) {
+        // PostgreSQL would refuse the rest of the transaction after a statement that failed.
+        if let Err(error) = tx.savepoint(|tx| start::start(self, tx, &new)) {
             tracing::warn!(run_id = %row.id, ?error, "the flow for errors was not started");
         }
         Ok(())

@@ -156,7 +156,7 @@ impl Drive {
         Ok(if self.write(progress).await? { Driven::Rests } else { Driven::Lost })
     }
 
-    /// Whether the run still waits at a token.
+    /// Returns whether the run still waits at a token.
     fn waits_at(&self, token: i64) -> bool {
         u32::try_from(token).is_ok_and(|token| self.open.get(&token).is_some_and(OpenStep::is_waiting))
     }

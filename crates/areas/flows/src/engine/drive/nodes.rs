@@ -44,7 +44,7 @@ impl Drive {
         self.open.insert(token, OpenStep { row, task });
         if let Some(simulation) = &mut self.simulation
             && let Some(step) = self.open.get(&token)
-            && step.task.kind != NodeType::Respond
+            && !matches!(step.task.kind, NodeType::Respond | NodeType::Join)
         {
             let (port, output) = simulation.outcome(&self.content.program, &step.task);
             self.settle(token, Outcome::Done { port, output }, at_work).await?;
@@ -230,7 +230,7 @@ impl Drive {
     }
 }
 
-/// Whether executing a node changes nothing, so that no row has to be written before.
+/// Returns whether executing a node changes nothing, so that no row has to be written before.
 fn has_no_effect(kind: NodeType) -> bool {
     matches!(
         kind,

@@ -121,3 +121,32 @@ async fn a_flow_with_open_runs_is_deleted_by_force_only(kind: Kind) {
     assert_eq!(flows.app.run_flows().await, 0);
     assert_eq!(flows.run(&run).await["status"], json!("cancelled"));
 }
+
+#[testkit::both]
+async fn the_impact_is_counted_up_to_a_bound(kind: Kind) {
+    let flows = Flows::open(kind).await;
+    let path = flows.create("Delayed", json!([start()]), &[]).await;
+    flows.draw(&path, delayed("a", "b"), "migrate").await;
+    flows.publish(&path).await;
+    let run = flows.start_run(&path).await;
+    let columns = "workspace_id, flow_id, version, livemode, mode, status, key_id, lineage_id, content, state, nesting, \
+                   attempt, step_count, energy, epoch, wake_at, expires_at, created_at";
+    let id = "'frun_01m7w4n5e0k3p8r2v6x9b' || (1000 + n)";
+    let numbers =
+        "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 1100)";
+    flows
+        .app
+        .sql(format!(
+            "INSERT INTO flow_runs (id, root_run_id, {columns}) {numbers} SELECT {id}, {id}, {columns} FROM flow_runs, numbers"
+        ))
+        .await;
+    flows.draw(&path, delayed("a", "c"), "migrate").await;
+    let published = flows.publish(&path).await;
+    let expected = json!({ "waiting_runs": 1000, "orphaned_runs": 0, "migrated_runs": 1000 });
+    assert_eq!(published["impact"], expected);
+    // All of them have moved, whatever was counted.
+    assert_eq!(flows.run(&run).await["version"], json!(2));
+    let rest = format!("{}?status=waiting", flows.at.replace("/flows", "/flow-runs"));
+    let waiting = flows.get(&rest).await;
+    assert!(waiting.as_array().unwrap().iter().all(|run| run["version"] == 2), "{waiting}");
+}

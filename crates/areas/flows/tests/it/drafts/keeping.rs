@@ -34,7 +34,7 @@ async fn a_flow_is_stored_as_it_was_drawn(kind: Kind) {
         "draft": {
             "nodes": [
                 { "id": "start", "type": "trigger", "config": { "input_schema": schema }, "on_error": "fail",
-                  "effect_policy": "retry", "disabled": false },
+                  "disabled": false },
                 { "id": "greet", "type": "note", "label": "A note", "config": { "text": "{{ $input.product }}" },
                   "on_error": "default", "default_output": { "a": 0.1 }, "timeout_seconds": 60, "effect_policy": "once",
                   "retry": { "max_attempts": 2, "backoff": "exponential", "delay_seconds": 5, "factor": 2,

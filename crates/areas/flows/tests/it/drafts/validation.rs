@@ -137,10 +137,14 @@ async fn what_a_flow_names_is_looked_up(kind: Kind) {
     let gone = nodes(&nothing, &nothing, &nothing, 999, "shop.fax");
     let members = node("m", "approval", json!({ "text": "?", "approver_ids": [999] }));
     let tasks = node("t", "task", json!({ "task_id": 999, "fields": {} }));
-    let gone: Vec<Value> = gone.as_array().unwrap().iter().cloned().chain([members, tasks]).collect();
-    let body = json!({ "draft": draft(json!(gone), &["start>a", "a>f", "f>c", "c>s", "s>m", "m.approved>t"]),
-        "settings": { "error_flow_id": 998, "cancel_on": [{ "type": "a.b", "match": {} },
-            { "type": "a.b", "match": { "id": "{{ $custumer.id }}" } }] } });
+    let channel = node("w", "send_message", json!({ "text": "Hi", "channel_id": 999 }));
+    let event = node("e", "wait_for_event", json!({ "type": "contact.update" }));
+    let more = [members, tasks, channel, event];
+    let gone: Vec<Value> = gone.as_array().unwrap().iter().cloned().chain(more).collect();
+    let edges = ["start>a", "a>f", "f>c", "c>s", "s>m", "m.approved>t", "t>w", "w>e"];
+    let body = json!({ "draft": draft(json!(gone), &edges),
+        "settings": { "error_flow_id": 998, "cancel_on": [{ "type": "contact.deleted", "match": {} },
+            { "type": "custom.done", "match": { "id": "{{ $custumer.id }}" } }, { "type": "contact.removed" }] } });
     flows.patch(&path, body).await.expect(200);
     let expected = [
         "error missing_object draft.nodes[1].config.agent_id",
@@ -149,10 +153,13 @@ async fn what_a_flow_names_is_looked_up(kind: Kind) {
         "error missing_object draft.nodes[4].config.flow_id",
         "error missing_object draft.nodes[5].config.approver_ids[0]",
         "error missing_object draft.nodes[6].config.task_id",
+        "error missing_object draft.nodes[7].config.channel_id",
         "warning unknown_reference draft.nodes[1].config.input",
+        "error unknown_reference draft.nodes[8].config.type",
         "error missing_object settings.error_flow_id",
         "error unindexed_wait settings.cancel_on[0].match",
         "error invalid_expression settings.cancel_on[1].match.id",
+        "error unknown_reference settings.cancel_on[2].type",
     ];
     assert_eq!(flows.issues(&path).await, expected);
 }

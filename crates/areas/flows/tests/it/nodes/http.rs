@@ -181,6 +181,44 @@ async fn reads_are_repeated_and_writes_only_where_nothing_happened(kind: Kind) {
 }
 
 #[testkit::both]
+async fn an_unknown_outcome_is_repeated_with_the_same_key_as_often_as_attempts_are_left(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let key = app.full_key().await;
+    let server = OpenAiServer::start().await;
+    let node = json!({
+        "id": "act", "type": "http_request", "config": request(&server, "POST", json!({})), "timeout_seconds": 1,
+        "effect_policy": "retry", "retry": { "max_attempts": 3, "delay_seconds": 4, "backoff": "fixed" },
+    });
+    let flow = Flow::publish(&app, &key, vec![node]).await;
+    for _ in 0..3 {
+        server.then_silence();
+    }
+    let mut run = flow.run(json!({})).await;
+    // A timeout leaves the outcome unknown.
+    assert_eq!(run["waiting_for"][0]["type"], "retry", "{run}");
+    app.data.clock.advance(chrono::Duration::seconds(5));
+    app.run_flows().await;
+    // So does the death of a worker while the node acts.
+    let (id, running) = (run["id"].as_str().unwrap(), "status = 'running', ended_at = NULL");
+    app.sql(format!("DELETE FROM flow_waits WHERE run_id = '{id}'")).await;
+    app.sql(format!("UPDATE flow_steps SET {running} WHERE run_id = '{id}' AND status = 'pending'")).await;
+    app.sql(format!("UPDATE flow_runs SET status = 'running', wake_at = created_at WHERE id = '{id}'")).await;
+    app.run_flows().await;
+    run = flow.read(&run).await;
+    assert_eq!(
+        (&run["status"], &run["error"]["code"]),
+        (&json!("failed"), &json!("outcome_unknown")),
+        "{run} {:?}",
+        flow.steps(&run).await
+    );
+    let heads = server.heads();
+    let key_of =
+        |head: &String| head.lines().find(|line| line.starts_with("idempotency-key")).unwrap().to_owned();
+    assert!(heads.iter().all(|head| key_of(head) == key_of(&heads[0])), "{heads:?}");
+    assert_eq!(server.requests(), 2);
+}
+
+#[testkit::both]
 async fn a_test_key_reads_and_simulates_writes(kind: Kind) {
     let app = TestApp::new(kind).await;
     let key = app.full_key().await;

@@ -134,3 +134,15 @@ async fn a_test_run_executes_the_draft_and_acts_nowhere(kind: Kind) {
     refused.expect_error(409, "invalid_state");
     assert_eq!(refused.body["error"]["details"]["reason"], "not_published");
 }
+
+#[testkit::both]
+async fn variables_are_read_by_keys_with_dots(kind: Kind) {
+    let bed = Bed::new(kind).await;
+    for (key, value) in [("shop", "Kites"), ("shop.phone", "+55 11 1234"), ("shop.phone.ext", "7")] {
+        let variable = json!({ "key": key, "type": "string", "value": value });
+        bed.app.post("/variables", &bed.key, variable).await.expect(201);
+    }
+    let text = "{{ $vars.shop }} {{ $vars.shop.phone }} {{vars.shop.phone}} {{ $vars.shop.phone.ext }}";
+    let flow = bed.flow(json!({ "end": ["end", { "output": text }] }), &["start>end"]).await;
+    assert_eq!(bed.run(&flow, json!({})).await["output"], "Kites +55 11 1234 +55 11 1234 7");
+}

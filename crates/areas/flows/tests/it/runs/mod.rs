@@ -1,4 +1,5 @@
 mod basics;
 mod crashes;
 mod limits;
+mod paused;
 mod repeated;

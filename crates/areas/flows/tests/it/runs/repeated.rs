@@ -75,3 +75,19 @@ async fn a_failure_starts_the_flow_for_errors_once(kind: Kind) {
     assert_eq!(alarms[0]["trigger"]["id"], run["id"]);
     assert_eq!(alarms[0]["output"], run["error"]["code"]);
 }
+
+#[testkit::both]
+async fn a_flow_for_errors_that_cannot_start_does_not_keep_a_run_from_failing(kind: Kind) {
+    let bed = Bed::new(kind).await;
+    let alarm = bed.flow(json!({ "later": ["delay", { "days": 1 }] }), &["start>later"]).await;
+    let id: i64 = alarm.rsplit('/').next().unwrap().parse().unwrap();
+    bed.run(&alarm, json!({})).await;
+    // The statement that starts a second run of it fails, after which PostgreSQL refuses the rest of a transaction.
+    bed.app.sql(format!("CREATE UNIQUE INDEX one_alarm ON flow_runs (flow_id) WHERE flow_id = {id}")).await;
+    let settings = json!({ "settings": { "error_flow_id": id } });
+    let flow = bed.flow_with(failing(), &["start>half", "half>end"], settings).await;
+    let run = bed.run(&flow, json!({ "input": { "by": 0 } })).await;
+    assert_eq!((&run["status"], &run["error"]["node_id"]), (&json!("failed"), &json!("half")), "{run}");
+    let alarms = bed.app.get(&bed.at(&format!("/flow-runs?flow_id={id}")), &bed.key).await.expect(200);
+    assert_eq!(alarms.as_array().unwrap().len(), 1, "{alarms}");
+}

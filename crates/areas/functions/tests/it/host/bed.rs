@@ -4,7 +4,7 @@ use egress::{Connector, Policy, Resolver};
 use functions::host::{CallHost, HostServices, HostSettings};
 use functions::network::{Network, NetworkMode};
 use futures::future::BoxFuture;
-use model::{ApiKey, Caller, Env, FunctionId, KeyOwner, RequestId, Scope, WorkspaceId};
+use model::{ApiKey, Caller, Env, FunctionId, KeyOwner, Principal, RequestId, Scope, WorkspaceId};
 use ports::FunctionEffect;
 use sandbox::{Call, Failure, FetchRequest, Program, Sandbox};
 use serde_json::{Value, json};
@@ -140,6 +140,7 @@ impl Bed {
         Caller {
             request: RequestId::new(db.now(), &*db.random()),
             key: Arc::new(key),
+            principal: Principal::Key,
             workspace: self.app.service.pipeline.directory.workspace(workspace).await.unwrap().unwrap(),
             idempotency_key: None,
             trace: None,

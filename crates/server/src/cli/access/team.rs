@@ -1,15 +1,20 @@
 //! The team of a workspace, for whoever has the machine.
 
-use super::arguments::{Json, workspace_id};
-use super::output;
+use super::operator;
+use crate::cli::arguments::{Json, workspace_id};
+use crate::cli::output;
 use crate::values::{self, whole};
-use business::team::{self, Availability, AvailabilityStatus, MemberPatch, MemberRole, NewMember};
+use accounts::links::{self, NewLink, Place, Purpose};
+use accounts::{Actor, Email, Secret, memberships};
+use business::team::{
+    self, Availability, AvailabilityStatus, MemberPatch, MemberRole, NewMember, TeamMember,
+};
 use clap::{Args, Subcommand};
-use model::{Error, MemberId, Patch, Result, Timestamp};
-use store::Db;
+use model::{Code, Error, MemberId, Patch, Result, Timestamp, WorkspaceId};
+use store::{Db, Tx};
 
 #[derive(Subcommand)]
-pub(super) enum TeamCommand {
+pub(crate) enum TeamCommand {
     /// Add a member.
     Add {
         /// The workspace's id or slug.
@@ -56,6 +61,24 @@ pub(super) enum TeamCommand {
         #[command(flatten)]
         json: Json,
     },
+    /// Print a link with which a member sets a password and signs in. It works once, within 7 days. Adds the member if the
+    /// team has none with the email address. An earlier invitation of the member ends.
+    Invite {
+        /// The workspace's id or slug.
+        #[arg(long)]
+        workspace: String,
+        /// The email address.
+        #[arg(long)]
+        email: String,
+        /// The name of a new member; the email address if not given.
+        #[arg(long)]
+        name: Option<String>,
+        /// `owner`, `admin`, `manager`, `agent` or `viewer`. A new member is an `agent` if not given; that of another stays.
+        #[arg(long, value_parser = values::member_role)]
+        role: Option<MemberRole>,
+        #[command(flatten)]
+        json: Json,
+    },
     /// Remove a member.
     Remove {
         /// The id of the member.
@@ -71,7 +94,7 @@ pub(super) enum TeamCommand {
 
 /// What a member has beside a name and an email address.
 #[derive(Args)]
-pub(super) struct MemberSettings {
+pub(crate) struct MemberSettings {
     /// `owner`, `admin`, `manager`, `agent` or `viewer`; a new member is an `agent` if not given.
     #[arg(long, value_parser = values::member_role)]
     role: Option<MemberRole>,
@@ -131,7 +154,7 @@ impl MemberSettings {
     }
 }
 
-pub(super) async fn team(db: Db, command: TeamCommand) -> Result<()> {
+pub(crate) async fn team(db: Db, command: TeamCommand, base_url: String) -> Result<()> {
     match command {
         TeamCommand::Add { workspace, name, email, settings, json } => {
             let new = settings.member(name, email);
@@ -167,6 +190,18 @@ pub(super) async fn team(db: Db, command: TeamCommand) -> Result<()> {
                 .await?;
             output::object(&serde_json::to_value(changed).map_err(Error::internal)?, json.json)?;
         }
+        TeamCommand::Invite { workspace, email, name, role, json } => {
+            let invitation = Invitation { email, name, role };
+            let invited = db.write(move |tx| {
+                let id = workspace_id(tx, &workspace)?;
+                invite(tx, id, &invitation)
+            });
+            let (member, secret) = invited.await?;
+            let mut shown = operator::shown(&base_url, Purpose::Invitation, &secret);
+            shown.insert("member".to_owned(), serde_json::json!(member.id));
+            shown.insert("role".to_owned(), serde_json::json!(member.role));
+            output::object(&shown.into(), json.json)?;
+        }
         TeamCommand::Remove { member, workspace, json } => {
             db.write(move |tx| {
                 let id = workspace_id(tx, &workspace)?;
@@ -177,4 +212,41 @@ pub(super) async fn team(db: Db, command: TeamCommand) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Who is invited.
+struct Invitation {
+    email: String,
+    name: Option<String>,
+    role: Option<MemberRole>,
+}
+
+/// Issues an invitation, for a member who is added if the team has none with the address.
+fn invite(tx: &mut Tx, workspace: WorkspaceId, invitation: &Invitation) -> Result<(TeamMember, Secret)> {
+    let email = Email::parse(&invitation.email)?;
+    let known = team::list(tx, workspace)?
+        .into_iter()
+        .find(|member| Email::parse(&member.email).is_ok_and(|address| address.key() == email.key()));
+    let member = match (known, invitation.role) {
+        (Some(member), None) => member,
+        (Some(member), role) => {
+            team::set(tx, workspace, member.id, MemberPatch { role, ..MemberPatch::default() })?
+        }
+        (None, role) => {
+            let name = invitation.name.clone().unwrap_or_else(|| invitation.email.clone());
+            let email = invitation.email.clone();
+            team::add(
+                tx,
+                workspace,
+                NewMember { name, email, role: role.unwrap_or_default(), ..NewMember::default() },
+            )?
+        }
+    };
+    let place = Place { workspace, member: member.id };
+    if memberships::of_member(tx, place)?.is_some() {
+        let message = "The member has an account already. `svc operator reset-password` prints a link for a new password.";
+        return Err(Error::new(Code::InvalidState, message));
+    }
+    let secret = links::issue(tx, &NewLink::Invitation(place, email), &Actor::CommandLine)?;
+    Ok((member, secret))
 }

@@ -1,0 +1,10 @@
+//! The OAuth endpoints and the consent page.
+
+mod authorize;
+pub(crate) mod bed;
+mod clients;
+mod consent;
+mod discovery;
+mod documents;
+mod flow;
+mod token;

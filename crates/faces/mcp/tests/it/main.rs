@@ -1,0 +1,10 @@
+//! The MCP server through the front door, on both databases.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "clippy excuses the bodies of tests only, and here helpers are most of them"
+)]
+#![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
+
+mod fixtures;
+mod protocol;

@@ -1,0 +1,152 @@
+//! The audit log: who changed what about access. Its rows are kept for a year, and up to 1 GiB of them.
+
+use crate::schema::audit_log;
+use diesel::prelude::*;
+use model::{AccountId, AuditId, JsonText, Result, Timestamp, WorkspaceId};
+use serde_json::{Value, json};
+use std::net::IpAddr;
+use store::logs::{Key, LogKind, PerRow, Size, add, sum};
+use store::{Read, Tx};
+
+/// The audit log.
+pub const AUDIT_LOG: LogKind = LogKind {
+    days: 365,
+    key: Key::Id("id"),
+    texts: &["account_id", "action", "target", "details", "address"],
+    row_bytes: PerRow { sqlite: 140, postgres: 220 },
+    ..LogKind::of("audit_log")
+};
+
+/// Who changes something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Actor {
+    /// An account, from an address.
+    Account(AccountId, Option<IpAddr>),
+    /// Somebody with a one-time link or a password, who has no account yet or has not proven to be its owner.
+    Visitor(Option<IpAddr>),
+    /// An operator at the command line.
+    CommandLine,
+    /// The service itself.
+    Service,
+}
+
+impl Actor {
+    fn account(&self) -> Option<&AccountId> {
+        match self {
+            Self::Account(id, _) => Some(id),
+            Self::Visitor(_) | Self::CommandLine | Self::Service => None,
+        }
+    }
+
+    fn address(&self) -> Option<String> {
+        match self {
+            Self::Account(_, address) | Self::Visitor(address) => address.map(|address| address.to_string()),
+            Self::CommandLine => Some("command line".to_owned()),
+            Self::Service => None,
+        }
+    }
+
+    /// Returns how links name who issued them.
+    pub(crate) fn label(&self) -> &str {
+        match self {
+            Self::Account(id, _) => id.as_str(),
+            Self::Visitor(_) => "visitor",
+            Self::CommandLine => "command line",
+            Self::Service => "service",
+        }
+    }
+}
+
+/// A change to record. It holds no secrets.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    actor: Actor,
+    action: &'static str,
+    target: String,
+    workspace: Option<WorkspaceId>,
+    details: Value,
+}
+
+impl Entry {
+    /// Returns an entry for a change of `target`, the id of an object. `action` is a word such as `session.opened`.
+    pub fn new(actor: Actor, action: &'static str, target: impl Into<String>) -> Self {
+        Self { actor, action, target: target.into(), workspace: None, details: json!({}) }
+    }
+
+    /// Names the workspace.
+    #[must_use]
+    pub fn workspace(mut self, workspace: WorkspaceId) -> Self {
+        self.workspace = Some(workspace);
+        self
+    }
+
+    /// Adds what was before and what is after, as a JSON object.
+    #[must_use]
+    pub fn details(mut self, details: Value) -> Self {
+        self.details = details;
+        self
+    }
+}
+
+/// Records a change, in the transaction of the change.
+pub fn record(tx: &mut Tx, entry: Entry) -> Result<()> {
+    let details = entry.details.to_string();
+    let address = entry.actor.address();
+    let account = entry.actor.account();
+    let now = tx.now();
+    let id = AuditId::new(now, &*tx.random());
+    diesel::insert_into(audit_log::table)
+        .values((
+            audit_log::id.eq(&id),
+            audit_log::created_at.eq(now),
+            audit_log::workspace_id.eq(entry.workspace),
+            audit_log::account_id.eq(account),
+            audit_log::action.eq(entry.action),
+            audit_log::target.eq(&entry.target),
+            audit_log::details.eq(&details),
+            audit_log::address.eq(&address),
+        ))
+        .execute(tx.connection())?;
+    let texts = [
+        account.map_or(0, |id| id.as_str().len()),
+        entry.action.len(),
+        entry.target.len(),
+        details.len(),
+        address.map_or(0, |address| address.len()),
+    ];
+    let bytes = i64::try_from(texts.iter().sum::<usize>()).unwrap_or(i64::MAX);
+    let size = Size::row(AUDIT_LOG.row_bytes.on(tx).saturating_add(bytes));
+    add(tx, AUDIT_LOG.name, &sum([(entry.workspace.unwrap_or(WorkspaceId(0)), size)]));
+    Ok(())
+}
+
+/// A recorded change.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = audit_log)]
+pub struct Recorded {
+    /// The id.
+    pub id: AuditId,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// The workspace.
+    pub workspace_id: Option<WorkspaceId>,
+    /// The account that made it.
+    pub account_id: Option<AccountId>,
+    /// What was done.
+    pub action: String,
+    /// The id of the object.
+    pub target: String,
+    /// What was before and what is after.
+    pub details: JsonText,
+    /// From where it was made.
+    pub address: Option<String>,
+}
+
+/// Returns the newest changes of a workspace, or those of the installation that belong to none.
+pub fn recent(read: &mut Read, workspace: Option<WorkspaceId>, limit: i64) -> Result<Vec<Recorded>> {
+    let query = audit_log::table.order(audit_log::id.desc()).limit(limit).select(Recorded::as_select());
+    Ok(match workspace {
+        Some(id) => query.filter(audit_log::workspace_id.eq(id)).load(read.connection())?,
+        None => query.filter(audit_log::workspace_id.is_null()).load(read.connection())?,
+    })
+}

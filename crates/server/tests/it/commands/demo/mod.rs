@@ -1,0 +1,6 @@
+//! `svc serve --demo`.
+
+mod answers;
+mod chat;
+mod desk;
+mod settings;

@@ -1,0 +1,10 @@
+DROP TABLE audit_log;
+DROP TABLE sign_in_failures;
+DROP TABLE one_time_links;
+DROP TABLE sessions;
+DROP TABLE memberships;
+DROP TABLE accounts;
+DROP INDEX api_keys_by_member;
+ALTER TABLE api_keys DROP COLUMN member_id;
+ALTER TABLE api_keys DROP COLUMN role;
+ALTER TABLE api_keys DROP COLUMN kind;
