@@ -13,6 +13,8 @@ const browser = await chromium.launch({
   args: [...QUIET, ...(process.getuid() === 0 ? ["--no-sandbox"] : [])],
 });
 const page = await browser.newPage({ viewport: { width: 1280, height: 720 } });
+// The embedded model takes as long as the machine lets it.
+page.setDefaultTimeout(180_000);
 const mistakes = [];
 page.on("console", (message) => message.type() === "error" && mistakes.push(message.text()));
 page.on("pageerror", (error) => mistakes.push(String(error)));
@@ -100,6 +102,9 @@ try {
     }
   }
   assert.deepEqual(mistakes, []);
+} catch (error) {
+  console.error(await page.locator("#chat").innerText());
+  throw error;
 } finally {
   await browser.close();
 }

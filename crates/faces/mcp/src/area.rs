@@ -4,6 +4,7 @@ use model::{Error, Result};
 use operation::{Body, Domain, JsonRpc, Operations, operation};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::HashMap;
 use utoipa::ToSchema;
 
 /// The area MCP.
@@ -50,6 +51,10 @@ pub struct JsonRpcRequest {
     #[schema(value_type = Option<Object>)]
     #[expect(dead_code, reason = "as above")]
     params: Option<Map<String, Value>>,
+    /// Other members, which are ignored.
+    #[serde(flatten)]
+    #[expect(dead_code, reason = "as above")]
+    other: HashMap<String, Value>,
 }
 
 /// A JSON-RPC response, with either `result` or `error`.

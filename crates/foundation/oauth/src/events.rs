@@ -37,6 +37,8 @@ text_enum! {
     pub enum RevocationReason {
         /// A member of the workspace or an operator revoked it.
         Revoked = "revoked",
+        /// The member who authorized the app has left the team, or has a role with fewer rights.
+        MemberChanged = "member_changed",
         /// The app signed out.
         SignedOut = "signed_out",
         /// A refresh token was used again, so another party may have it.

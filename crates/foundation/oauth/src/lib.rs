@@ -16,8 +16,8 @@ pub use access_tokens::AccessTokens;
 pub use events::{AppEvent, AuthorizationRevoked, RevocationReason};
 pub use grants::{
     Authorization, CodeExchange, Grant, Introspection, Refresh, TokenKind, TokenReply, authorize, exchange,
-    find_grant, grants_of_account, grants_of_workspace, introspect, jobs, refresh, revoke_grant,
-    revoke_grants_of_client, revoke_token,
+    find_grant, grants_of_account, grants_of_workspace, introspect, jobs, record_ended_grants, refresh,
+    revoke_grant, revoke_grants_of_client, revoke_token,
 };
 pub use refusal::{Refusal, RefusalCode};
 pub use resource::{Resource, Resources};

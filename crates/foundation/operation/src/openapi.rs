@@ -63,6 +63,7 @@ fn build(registry: &Registry, contract: Contract, version: &str) -> Result<(Valu
     let mut paths: Map<String, Value> = Map::new();
     let mut schemas: BTreeMap<String, Value> = BTreeMap::new();
     let mut tags: Vec<(&str, &str)> = Vec::new();
+    let mut responses = responses();
     for registered in registry.operations().iter().filter(|registered| contract.holds(registered.meta())) {
         let meta = registered.meta();
         let describe = registered.describe();
@@ -77,6 +78,11 @@ fn build(registry: &Registry, contract: Contract, version: &str) -> Result<(Valu
                 return Err(Error::internal(format!("{} has another schema called {name}", meta.id)));
             }
             schemas.insert(name.clone(), schema);
+        }
+        if meta.json_rpc
+            && let Some(message) = describe.successes.first()
+        {
+            add_json_rpc_errors(&mut responses, &message.fields);
         }
         let path = paths.entry(meta.path).or_insert_with(|| json!({}));
         if let Some(path) = path.as_object_mut() {
@@ -94,7 +100,7 @@ fn build(registry: &Registry, contract: Contract, version: &str) -> Result<(Valu
             "securitySchemes": { SECURITY_SCHEME: security_scheme() },
             "parameters": shared_parameters(),
             "headers": headers(),
-            "responses": responses(),
+            "responses": responses,
             "schemas": schemas,
         },
     });
@@ -267,26 +273,27 @@ fn operation_responses(meta: &Meta, describe: &Describe) -> Value {
         );
     }
     for status in error_statuses(meta, describe) {
-        if meta.json_rpc && matches!(status, 400 | 403 | 404) {
-            responses.insert(status.to_string(), json_rpc_error(status, describe));
-            continue;
-        }
+        let is_message = meta.json_rpc && JSON_RPC_ERRORS.contains(&status);
+        let kind = if is_message { "JsonRpcError" } else { "Error" };
         responses
-            .insert(status.to_string(), json!({ "$ref": format!("#/components/responses/Error{status}") }));
+            .insert(status.to_string(), json!({ "$ref": format!("#/components/responses/{kind}{status}") }));
     }
     Value::Object(responses)
 }
 
-/// Returns a response that is an envelope before the message was read, and a JSON-RPC message after that.
-fn json_rpc_error(status: u16, describe: &Describe) -> Value {
-    let message = describe.successes.iter().find(|success| success.is_bare).map(|success| &success.fields);
-    let error = json!({ "$ref": "#/components/schemas/ErrorResponse" });
-    let choices: Vec<&Value> = [Some(&error), message].into_iter().flatten().collect();
-    json!({
-        "description": format!("A refusal as in `Error{status}`, or a JSON-RPC error."),
-        "headers": header_references(),
-        "content": { "application/json": { "schema": { "anyOf": choices } } },
-    })
+/// The statuses of errors that can be JSON-RPC messages.
+const JSON_RPC_ERRORS: [u16; 3] = [400, 403, 404];
+
+/// Adds the responses that are an envelope before the message was read, and a JSON-RPC message after that.
+fn add_json_rpc_errors(responses: &mut Value, message: &Value) {
+    for status in JSON_RPC_ERRORS {
+        let mut response = responses[format!("Error{status}")].clone();
+        let described = response["description"].as_str().unwrap_or_default();
+        response["description"] = format!("A JSON-RPC error, or {described}").into();
+        let schema = &mut response["content"]["application/json"]["schema"];
+        *schema = json!({ "anyOf": [schema.clone(), message] });
+        responses[format!("JsonRpcError{status}")] = response;
+    }
 }
 
 /// Returns the schema of the envelope around an answer's own fields.

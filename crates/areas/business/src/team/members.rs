@@ -8,7 +8,7 @@ use diesel::prelude::*;
 use fields::invisible::trimmed;
 use fields::text::name_key;
 use fields::value::{email, is_url};
-use model::{Code, Error, FieldError, JsonText, MemberId, MemberRole, Result, Timestamp, WorkspaceId};
+use model::{Cause, Code, Error, FieldError, JsonText, MemberId, MemberRole, Result, Timestamp, WorkspaceId};
 use ports::{Member, Members};
 use store::{OneRow, Read, Tx};
 
@@ -144,12 +144,34 @@ pub fn add(tx: &mut Tx, workspace: WorkspaceId, new: NewMember) -> Result<TeamMe
     find(tx, workspace, id)
 }
 
+/// Who changes a team: for the audit log, and for the events of apps whose authorization ends.
+#[derive(Debug, Clone)]
+pub struct Editor {
+    /// For the audit log.
+    pub actor: Actor,
+    /// For events.
+    pub cause: Cause,
+}
+
+impl Editor {
+    /// Returns an operator at the command line.
+    pub fn command_line(command: &'static str) -> Self {
+        Self { actor: Actor::CommandLine, cause: Cause::system(command) }
+    }
+}
+
 /// Changes a member of a team. A new role is that of the member's sessions too, and one with fewer rights ends what apps
-/// may do that the member has authorized. Members are changed at the command line only.
+/// may do that the member has authorized.
 ///
 /// # Errors
 /// `not_found`; `invalid_state` if no owner could sign in any more; the errors of [`add`].
-pub fn set(tx: &mut Tx, workspace: WorkspaceId, id: MemberId, patch: MemberPatch) -> Result<TeamMember> {
+pub fn set(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    id: MemberId,
+    patch: MemberPatch,
+    by: &Editor,
+) -> Result<TeamMember> {
     lock(tx, workspace)?;
     let before = find(tx, workspace, id)?;
     let was_absent = before.availability.status != AvailabilityStatus::Online;
@@ -167,7 +189,8 @@ pub fn set(tx: &mut Tx, workspace: WorkspaceId, id: MemberId, patch: MemberPatch
     patch.capacity.apply(&mut next.capacity);
     let content = Content::of(next)?;
     refuse_taken(tx, workspace, &content, Some(id))?;
-    memberships::set_role(tx, Place { workspace, member: id }, role, &Actor::CommandLine)?;
+    let ended = memberships::set_role(tx, Place { workspace, member: id }, role, &by.actor)?;
+    oauth::record_ended_grants(tx, &ended, &by.cause)?;
     let now = tx.now();
     let is_absent = content.is_absent(now);
     let since = (is_absent != was_absent).then(|| team_members::absent_since.eq(is_absent.then_some(now)));
@@ -178,13 +201,14 @@ pub fn set(tx: &mut Tx, workspace: WorkspaceId, id: MemberId, patch: MemberPatch
 }
 
 /// Removes a member from a team. Values of items that name the member stay as they are. The access of the member's
-/// account ends, and what apps may do that the member has authorized. Members are removed at the command line only.
+/// account ends, and what apps may do that the member has authorized.
 ///
 /// # Errors
 /// `not_found`; `invalid_state` if no owner could sign in any more.
-pub fn remove(tx: &mut Tx, workspace: WorkspaceId, id: MemberId) -> Result<()> {
+pub fn remove(tx: &mut Tx, workspace: WorkspaceId, id: MemberId, by: &Editor) -> Result<()> {
     lock(tx, workspace)?;
-    memberships::leave(tx, Place { workspace, member: id }, &Actor::CommandLine)?;
+    let ended = memberships::leave(tx, Place { workspace, member: id }, &by.actor)?;
+    oauth::record_ended_grants(tx, &ended, &by.cause)?;
     let removed = diesel::delete(
         team_members::table.filter(team_members::workspace_id.eq(workspace)).filter(team_members::id.eq(id)),
     )

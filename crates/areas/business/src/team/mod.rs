@@ -6,8 +6,8 @@ mod operations;
 
 pub use ::model::MemberRole;
 pub use members::{
-    AvailableMember, MOST_CAPACITY, TeamDirectory, absences, add, available, find, list, record_assignment,
-    remove, set,
+    AvailableMember, Editor, MOST_CAPACITY, TeamDirectory, absences, add, available, find, list,
+    record_assignment, remove, set,
 };
 pub use model::{Availability, AvailabilityStatus, MemberPatch, NewMember, TeamMember};
 

@@ -21,7 +21,9 @@ async fn add(app: &TestApp, workspace: WorkspaceId, new: NewMember) -> Result<Te
 }
 
 async fn set(app: &TestApp, workspace: WorkspaceId, id: MemberId, patch: MemberPatch) -> Result<TeamMember> {
-    app.db().write(move |tx| team::set(tx, workspace, id, patch.clone())).await
+    app.db()
+        .write(move |tx| team::set(tx, workspace, id, patch.clone(), &team::Editor::command_line("test")))
+        .await
 }
 
 fn refusal(error: &Error) -> (Code, Option<&str>) {
@@ -84,9 +86,16 @@ async fn a_team_is_listed_in_the_order_of_joining(kind: Kind) {
     let online = json!({ "status": "online", "until": null });
     assert_eq!(app.get("/team", &key).await.expect(200)[0]["availability"], online);
     let (workspace, id) = (key.workspace, jonas.id);
-    app.db().write(move |tx| team::remove(tx, workspace, id)).await.unwrap();
+    app.db()
+        .write(move |tx| team::remove(tx, workspace, id, &team::Editor::command_line("test")))
+        .await
+        .unwrap();
     assert_eq!(app.get("/team", &key).await.expect(200).as_array().unwrap().len(), 1);
-    let gone = app.db().write(move |tx| team::remove(tx, workspace, id)).await.unwrap_err();
+    let gone = app
+        .db()
+        .write(move |tx| team::remove(tx, workspace, id, &team::Editor::command_line("test")))
+        .await
+        .unwrap_err();
     assert_eq!(gone.code(), Code::NotFound);
 }
 
@@ -155,7 +164,10 @@ async fn values_of_user_fields_are_members(kind: Kind) {
     }
     // A value that refers to a former member is kept, and can be written again.
     let workspace = key.workspace;
-    app.db().write(move |tx| team::remove(tx, workspace, ours)).await.unwrap();
+    app.db()
+        .write(move |tx| team::remove(tx, workspace, ours, &team::Editor::command_line("test")))
+        .await
+        .unwrap();
     let path = format!("{items}/{}", item["id"]);
     let change = json!({ "data": { "owner": [ours], "note": "Signed." } });
     assert_eq!(app.patch(&path, &key, change).await.expect(200)["data"]["owner"], json!([ours]));
@@ -197,7 +209,9 @@ async fn a_new_role_and_a_removal_take_effect_at_the_member_s_sessions(kind: Kin
     app.post("/contacts", &token, contact).await.expect_error(403, "missing_scope");
     app.get("/contacts", &token).await.expect(200);
 
-    let remove = async |id| app.db().write(move |tx| team::remove(tx, workspace, id)).await;
+    let remove = async |id| {
+        app.db().write(move |tx| team::remove(tx, workspace, id, &team::Editor::command_line("test"))).await
+    };
     remove(admin.session.member).await.unwrap();
     app.data.clock.advance(chrono::Duration::seconds(10));
     app.get("/contacts", &token).await.expect_error(401, "invalid_api_key");

@@ -29,7 +29,13 @@ impl Desk {
 
     async fn set_member(&self, member: MemberId, patch: MemberPatch) {
         let workspace = self.workspace;
-        let set = self.app.db().write(move |tx| team::set(tx, workspace, member, patch.clone())).await;
+        let set = self
+            .app
+            .db()
+            .write(move |tx| {
+                team::set(tx, workspace, member, patch.clone(), &team::Editor::command_line("test"))
+            })
+            .await;
         set.unwrap();
     }
 
@@ -258,7 +264,11 @@ async fn who_is_absent_loses_those_who_wait(kind: Kind) {
     assert!(log.to_string().contains("assignment"), "{log}");
     // Who has left the team does not come back.
     let workspace = desk.workspace;
-    desk.app.db().write(move |tx| team::remove(tx, workspace, bruno)).await.unwrap();
+    desk.app
+        .db()
+        .write(move |tx| team::remove(tx, workspace, bruno, &team::Editor::command_line("test")))
+        .await
+        .unwrap();
     desk.asks(0, "Thanks. And on Sunday?").await;
     minutes(2).await;
     assert_eq!(assignees().await, [Some(carla), Some(carla), Some(bruno)]);

@@ -2,7 +2,10 @@
 
 use crate::browser::Browser;
 use crate::oauth::bed::{Bed, REDIRECT, sign_in};
-use model::MemberRole;
+use business::team::{self, Editor, MemberPatch};
+use chrono::TimeDelta;
+use model::{Env, MemberRole};
+use serde_json::json;
 use testkit::Kind;
 
 fn browser(bed: &Bed, cookie: &str) -> Browser {
@@ -51,4 +54,36 @@ async fn an_app_is_listed_and_ends_with_one_click(kind: Kind) {
         .expect_text("has no access any more")
         .expect_text("No app is connected.");
     owner.fill("/apps", "/apps", &[("key", key)]).await.expect(404);
+}
+
+#[testkit::both]
+async fn an_app_ends_with_the_rights_of_who_authorized_it(kind: Kind) {
+    for role in [None, Some(MemberRole::Viewer)] {
+        let bed = Bed::new(kind).await;
+        bed.app.member(bed.workspace, MemberRole::Owner).await;
+        let client = bed.public_client(&[REDIRECT]).await;
+        let code = bed.code(&Bed::query(&client, &[])).await;
+        let tokens = bed.exchange(&client, REDIRECT, &code).await.body;
+        let (workspace, member) = (bed.workspace, bed.owner.session.member);
+        let change = bed.app.db().write(move |tx| {
+            let by = Editor::command_line("test");
+            match role {
+                Some(_) => {
+                    let patch = MemberPatch { role, ..MemberPatch::default() };
+                    team::set(tx, workspace, member, patch, &by).map(drop)
+                }
+                None => team::remove(tx, workspace, member, &by),
+            }
+        });
+        change.await.unwrap();
+        bed.app.data.clock.advance(TimeDelta::seconds(10));
+        assert_eq!(bed.contacts(&tokens["access_token"]).await, 401);
+        let reader = bed.app.key(workspace, Env::Live, &["events:read"]).await;
+        let events = bed.app.get("/events?type=app.authorization.revoked", &reader).await;
+        let events = events.expect(200);
+        let [event] = events.as_array().unwrap().as_slice() else { panic!("{events}") };
+        let data = &event["data"];
+        assert_eq!((&data["reason"], &data["name"]), (&json!("member_changed"), &json!("Desk")));
+        assert_eq!(data["authorization_ended"], true);
+    }
 }

@@ -356,10 +356,11 @@ async fn nobody_raises_themselves_and_the_last_owner_stays(kind: Kind) {
     let eva = eva.await.unwrap();
     let demoted = app.db().write(move |tx| {
         let patch = MemberPatch { role: Some(MemberRole::Agent), ..MemberPatch::default() };
-        team::set(tx, workspace, eva, patch)
+        team::set(tx, workspace, eva, patch, &team::Editor::command_line("test"))
     });
     assert_eq!(demoted.await.unwrap_err().code(), model::Code::InvalidState);
-    let removed = app.db().write(move |tx| team::remove(tx, workspace, eva));
+    let removed =
+        app.db().write(move |tx| team::remove(tx, workspace, eva, &team::Editor::command_line("test")));
     assert_eq!(removed.await.unwrap_err().code(), model::Code::InvalidState);
     signed_in(&app, EVA).await.get("/account").await.expect_text("Your role: owner");
 }

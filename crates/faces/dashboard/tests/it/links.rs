@@ -149,7 +149,7 @@ async fn an_invitation_gives_the_role_that_the_member_has_now(kind: Kind) {
     browser.get(&path).await.expect(200).expect_text("with the role <strong>owner</strong>").expect_text(EVA);
     let demoted = app.db().write(move |tx| {
         let patch = MemberPatch { role: Some(MemberRole::Viewer), ..MemberPatch::default() };
-        team::set(tx, workspace, place.member, patch)
+        team::set(tx, workspace, place.member, patch, &team::Editor::command_line("test"))
     });
     demoted.await.unwrap();
     // Neither a role nor an address of the form counts.

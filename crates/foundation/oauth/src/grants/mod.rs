@@ -21,7 +21,7 @@ pub use introspect::{Introspection, TokenKind, introspect};
 pub use list::{Grant, grants_of_account, grants_of_workspace};
 pub use purge::jobs;
 pub use refresh::{Refresh, refresh};
-pub use revoke::{revoke_grant, revoke_grants_of_client, revoke_token};
+pub use revoke::{record_ended_grants, revoke_grant, revoke_grants_of_client, revoke_token};
 
 use accounts::account;
 use auth::keys::{self, StoredKey};

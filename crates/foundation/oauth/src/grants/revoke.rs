@@ -94,6 +94,13 @@ pub fn revoke_grants_of_client(tx: &mut Tx, client_key: &str, cause: &Cause) -> 
     Ok(ended)
 }
 
+/// Records that grants ended with the access of the member who authorized the apps. Their keys are revoked already.
+pub fn record_ended_grants(tx: &mut Tx, keys: &[KeyId], cause: &Cause) -> Result<()> {
+    let rows = oauth_grants::table.filter(oauth_grants::key_id.eq_any(keys));
+    let grants: Vec<GrantRow> = rows.order(oauth_grants::key_id.asc()).load(tx.connection())?;
+    grants.iter().try_for_each(|grant| emit(tx, grant, cause, RevocationReason::MemberChanged, true))
+}
+
 /// Revokes the key of a grant, which ends its tokens. Returns `false` if it was revoked.
 fn end_grant(tx: &mut Tx, grant: &GrantRow, cause: &Cause, reason: RevocationReason) -> Result<bool> {
     let key = keys::by_id(tx, &grant.key_id)?;

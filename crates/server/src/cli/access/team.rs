@@ -7,7 +7,7 @@ use crate::values::{self, whole};
 use accounts::links::{self, NewLink, Place, Purpose};
 use accounts::{Actor, Email, Secret, memberships};
 use business::team::{
-    self, Availability, AvailabilityStatus, MemberPatch, MemberRole, NewMember, TeamMember,
+    self, Availability, AvailabilityStatus, Editor, MemberPatch, MemberRole, NewMember, TeamMember,
 };
 use clap::{Args, Subcommand};
 use model::{Code, Error, MemberId, Patch, Result, Timestamp, WorkspaceId};
@@ -185,7 +185,7 @@ pub(crate) async fn team(db: Db, command: TeamCommand, base_url: String) -> Resu
             let changed = db
                 .write(move |tx| {
                     let id = workspace_id(tx, &workspace)?;
-                    team::set(tx, id, MemberId(member), patch.clone())
+                    team::set(tx, id, MemberId(member), patch.clone(), &Editor::command_line("svc team set"))
                 })
                 .await?;
             output::object(&serde_json::to_value(changed).map_err(Error::internal)?, json.json)?;
@@ -205,7 +205,7 @@ pub(crate) async fn team(db: Db, command: TeamCommand, base_url: String) -> Resu
         TeamCommand::Remove { member, workspace, json } => {
             db.write(move |tx| {
                 let id = workspace_id(tx, &workspace)?;
-                team::remove(tx, id, MemberId(member))
+                team::remove(tx, id, MemberId(member), &Editor::command_line("svc team remove"))
             })
             .await?;
             output::object(&serde_json::json!({ "id": member, "removed": true }), json.json)?;
@@ -230,7 +230,8 @@ fn invite(tx: &mut Tx, workspace: WorkspaceId, invitation: &Invitation) -> Resul
     let member = match (known, invitation.role) {
         (Some(member), None) => member,
         (Some(member), role) => {
-            team::set(tx, workspace, member.id, MemberPatch { role, ..MemberPatch::default() })?
+            let patch = MemberPatch { role, ..MemberPatch::default() };
+            team::set(tx, workspace, member.id, patch, &Editor::command_line("svc team invite"))?
         }
         (None, role) => {
             let name = invitation.name.clone().unwrap_or_else(|| invitation.email.clone());

@@ -133,17 +133,17 @@ async fn a_header_narrows_what_the_query_chose(kind: Kind) {
     );
     assert_eq!(chosen("?toolsets=contacts&read_only=false", &[("x-svc-read-only", "true")]).await, reading);
     assert_eq!(chosen("?toolsets=contacts&read_only=true", &[("x-svc-read-only", "false")]).await, reading);
-    for (query, header, param) in [
-        ("?toolsets=contact", None, "toolsets"),
-        ("?tools=svc_get_mee", None, "tools"),
-        ("?read_only=yes", None, "read_only"),
-        ("?toolset=contacts", None, "toolset"),
-        ("", Some(("x-svc-toolsets", "nope")), "X-Svc-Toolsets"),
+    for (query, header, param, says) in [
+        ("?toolsets=contact", None, "toolsets", "nown are"),
+        ("?tools=svc_get_mee", None, "tools", "nown are"),
+        ("?read_only=yes", None, "read_only", "must be `true` or `false`"),
+        ("?toolset=contacts", None, "toolset", "nown are"),
+        ("", Some(("x-svc-toolsets", "nope")), "X-Svc-Toolsets", "nown are"),
     ] {
         let answer = with(query, header.as_slice()).await;
         answer.expect_error(400, "validation_error");
         assert_eq!(answer.body["error"]["param"], param);
-        assert!(answer.text.contains("nown are"), "{}", answer.text);
+        assert!(answer.text.contains(says), "{}", answer.text);
     }
 }
 

@@ -62,7 +62,10 @@ async fn a_reminder_fires_once_at_its_date(kind: Kind) {
     assert_eq!(about.as_array().unwrap().len(), 1);
     // Erasing a contact deletes its reminders, and removing a member clears the assignee.
     let other = fixture.create(json!({ "title": "x", "due_at": fixture.after(10), "assignee": { "type": "user", "id": member.id } })).await;
-    app.db().write(move |tx| team::remove(tx, workspace, member.id)).await.unwrap();
+    app.db()
+        .write(move |tx| team::remove(tx, workspace, member.id, &team::Editor::command_line("test")))
+        .await
+        .unwrap();
     assert_eq!(fixture.get(&other).await["assignee"], Value::Null);
     app.delete(&format!("/contacts/{}?erase=true", contact["id"]), key).await.expect(200);
     app.delete(&path(&made), key).await.expect_error(404, "not_found");
