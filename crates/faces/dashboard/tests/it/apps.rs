@@ -78,6 +78,7 @@ async fn an_app_ends_with_the_rights_of_who_authorized_it(kind: Kind) {
         change.await.unwrap();
         bed.app.data.clock.advance(TimeDelta::seconds(10));
         assert_eq!(bed.contacts(&tokens["access_token"]).await, 401);
+        bed.app.deliver().await;
         let reader = bed.app.key(workspace, Env::Live, &["events:read"]).await;
         let events = bed.app.get("/events?type=app.authorization.revoked", &reader).await;
         let events = events.expect(200);
