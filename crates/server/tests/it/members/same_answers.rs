@@ -13,6 +13,19 @@ use tokio::sync::OnceCell;
 /// Operations whose example is about what somebody else wrote, which only its author may change.
 const OF_AUTHORS: [&str; 3] = ["deleteItemComment", "deleteTaskComment", "updateTaskComment"];
 
+/// Operations whose answers name the number of versions of a flow that the walk publishes again: a new version for another actor.
+const OF_PUBLISHERS: [&str; 6] = [
+    "listFlowRuns",
+    "listFlowVersions",
+    "publishFlow",
+    "restoreFlowVersion",
+    "startFlowRun",
+    "unpublishFlow",
+];
+
+/// Operations whose answers count the comments that only their author deletes.
+const OF_COMMENTS: [&str; 2] = ["listTaskActivity", "unassignTask"];
+
 /// The answers to all examples in a new shop, by session or by key.
 async fn answers(kind: Kind, by_session: bool) -> Vec<Answered> {
     let sweep = Sweep::begin(kind).await;
@@ -58,7 +71,7 @@ fn is_actor(fields: &Map<String, Value>) -> bool {
 async fn every_operation_answers_a_session_as_it_answers_a_key(kind: Kind) {
     let (by_key, by_session) = (answers(kind, false).await, answers(kind, true).await);
     assert_eq!(by_key.len(), by_session.len());
-    let (mut different, mut of_authors) = (Vec::new(), BTreeSet::new());
+    let (mut different, mut of_authors, mut explained) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     for (key, session) in by_key.iter().zip(&by_session) {
         assert_eq!(key.op.id, session.op.id);
         if session.answer.body["error"]["code"] == "not_author" {
@@ -67,12 +80,14 @@ async fn every_operation_answers_a_session_as_it_answers_a_key(kind: Kind) {
             continue;
         }
         let (one, other) = (compared(&key.answer.body), compared(&session.answer.body));
-        // The entries of the comments that only their author changes are missing there.
-        let is_same = one == other || key.op.id == "listTaskActivity";
-        if key.answer.status != session.answer.status || !is_same {
+        let has_a_reason = || [OF_PUBLISHERS.as_slice(), &OF_COMMENTS].concat().contains(&key.op.id.as_str());
+        if key.answer.status == session.answer.status && one != other && has_a_reason() {
+            explained.insert(key.op.id.as_str());
+        } else if key.answer.status != session.answer.status || one != other {
             different.push(format!("{} {}\n  by key {one}\n  by session {other}", key.op.id, key.path));
         }
     }
     assert!(different.is_empty(), "{} differ:\n{}", different.len(), different.join("\n"));
     assert_eq!(of_authors, OF_AUTHORS.into());
+    assert_eq!(explained, [OF_PUBLISHERS.as_slice(), &OF_COMMENTS].concat().into_iter().collect());
 }

@@ -58,9 +58,12 @@ async fn seed_runs(sweep: &Sweep, workspace: WorkspaceId, ids: &mut Ids) {
     app.post("/runs", key, json!({ "input": "Hello" })).await.expect_error(504, "agent_timeout");
     let test = app.key(workspace, Env::Test, &["runs:execute"]).await;
     app.post("/runs", &test, json!({ "input": "Hello" })).await.expect(200);
-    let execution = app.get("/billing/executions", key).await.expect(200)[0]["id"].clone();
+    // The three are of one moment, so their order says nothing.
+    let executions = app.get("/billing/executions", key).await.expect(200);
+    let of_run = |execution: &&Value| execution["source_id"] == run["id"];
+    let execution = executions.as_array().unwrap().iter().find(of_run).unwrap();
     ids.insert("runId".to_owned(), run["id"].as_str().unwrap().to_owned());
-    ids.insert("executionId".to_owned(), execution.as_str().unwrap().to_owned());
+    ids.insert("executionId".to_owned(), execution["id"].as_str().unwrap().to_owned());
 }
 
 /// An invoice, a payment method, and a key with a budget.

@@ -117,11 +117,14 @@ fn find<'a>(meta: &'a Value, name: &str) -> Option<&'a Value> {
     meta.as_object()?.iter().find(|(key, _)| key.rsplit('/').next() == Some(name)).map(|(_, value)| value)
 }
 
+/// Parts of addresses with a port or a token.
+const RANDOM: [&str; 2] = ["127.0.0.1:", "://svc.example/f/"];
+
 /// A value without what two installations do not share: ids, tokens, signatures and ports, how long something took, the order of
 /// rows of one moment, and the requests of the month, which are counted in memory and written after a while.
 pub fn masked(value: &Value) -> Value {
     match value {
-        Value::String(text) if text.contains("://127.0.0.1:") => json!("*"),
+        Value::String(text) if RANDOM.iter().any(|part| text.contains(part)) => json!("*"),
         Value::String(text) => {
             let is_random = text.split(|letter: char| !letter.is_ascii_alphanumeric()).any(|word| {
                 let digits = word.bytes().filter(u8::is_ascii_digit).count();
@@ -165,8 +168,10 @@ async fn logged(app: TestApp) -> (BTreeMap<String, Value>, BTreeMap<String, Opti
         bool,
         Option<String>,
     );
-    let db = app.stop().await.db;
-    let rows: Vec<Row> = db
+    // The database lasts as long as its guard.
+    let data = app.stop().await;
+    let rows: Vec<Row> = data
+        .db
         .read(|read| {
             Ok(l::table
                 .select((
@@ -217,8 +222,15 @@ async fn every_operation_gives_over_mcp_what_it_gives_over_rest(kind: Kind) {
         // A single object is the result itself; everything else has the members of the envelope.
         let data = masked(&expected.body["data"]);
         let is_single = data.is_object() && expected.body.as_object().unwrap().len() == 2;
-        let shown = if is_single { &given.body } else { &given.body["data"] };
-        if given.status != 200 || masked(shown) != data {
+        let shown = masked(if is_single { &given.body } else { &given.body["data"] });
+        // A long list is cut at whole rows.
+        let is_same = match (shown.as_array(), data.as_array()) {
+            (Some(shown), Some(rows)) if given.body.get("cut").is_some() => {
+                !shown.is_empty() && shown.iter().all(|row| rows.contains(row))
+            }
+            _ => shown == data,
+        };
+        if given.status != 200 || !is_same {
             wrong.push(format!("{} {path}:\n  {}\n  {}", op.id, expected.text, given.text));
         }
     }

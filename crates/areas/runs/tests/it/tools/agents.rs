@@ -173,11 +173,12 @@ async fn a_person_who_does_not_answer_holds_the_outer_run_for_its_timeout_only(k
     assert_eq!(run["output"], "sorry");
     let told = read(&app, &key, &run).await["steps"][1]["output"]["result"].to_string();
     assert!(told.contains("longer than the tool's timeout"), "{told}");
+    // The worker of the inner run writes the sum of its steps last.
+    app.service.engine.idle().await;
     let within = runs_of(&app, &key, &inner).await.remove(0);
     assert_eq!((&within["status"], server.requests()), (&json!("cancelled"), 0));
     let energy = within["energy"]["amount"].as_i64();
     assert_eq!(read(&app, &key, &run).await["steps"][1]["output"]["run"]["energy"].as_i64(), energy);
-    app.service.engine.idle().await;
     check_books(&app, key.workspace).await;
 }
 
