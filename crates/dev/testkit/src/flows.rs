@@ -51,8 +51,8 @@ struct State {
     flows: HashMap<(WorkspaceId, FlowId), std::result::Result<StartableFlow, Unstartable>>,
     ends: VecDeque<FlowEnd>,
     started: Vec<StartedFlow>,
-    /// The names of starts within transactions that were refused, with their errors: a transaction may run twice.
-    refused: HashMap<String, fn() -> Error>,
+    /// The starts within transactions that were refused, by moment and name, with their errors: a transaction may run twice.
+    refused: HashMap<(Timestamp, String), fn() -> Error>,
 }
 
 impl ScriptedFlows {
@@ -95,7 +95,13 @@ impl ScriptedFlows {
         self.state().started.clone()
     }
 
-    fn begin(&self, start: &StartFlow, patience: Option<Duration>) -> Result<StartedFlow> {
+    /// `within` is the moment of the transaction, for a start within one.
+    fn begin(
+        &self,
+        start: &StartFlow,
+        patience: Option<Duration>,
+        within: Option<Timestamp>,
+    ) -> Result<StartedFlow> {
         let mut state = self.state();
         let found = state.flows.get(&(start.workspace, start.flow)).cloned();
         found.unwrap_or(Err(Unstartable::Missing)).map_err(Unstartable::error)?;
@@ -110,14 +116,13 @@ impl ScriptedFlows {
             }
             return Ok(known.clone());
         }
-        if let Some(error) = state.refused.get(&start.once) {
+        let attempt = within.map(|moment| (moment, start.once.clone()));
+        if let Some(error) = attempt.as_ref().and_then(|attempt| state.refused.get(attempt)) {
             return Err(error());
         }
         let end = state.ends.pop_front().unwrap_or_else(|| FlowEnd::Completed(json!({})));
         if let FlowEnd::Refused(error) = end {
-            if patience.is_none() {
-                state.refused.insert(start.once.clone(), error);
-            }
+            state.refused.extend(attempt.map(|attempt| (attempt, error)));
             return Err(error());
         }
         let seed = u64::try_from(state.started.len()).unwrap();
@@ -138,8 +143,8 @@ impl Flows for ScriptedFlows {
         Ok(self.state().flows.get(&(workspace, flow)).cloned().unwrap_or(Err(Unstartable::Missing)))
     }
 
-    fn start(&self, _: &mut Tx, start: &StartFlow) -> Result<FlowStart> {
-        let started = self.begin(start, None)?;
+    fn start(&self, tx: &mut Tx, start: &StartFlow) -> Result<FlowStart> {
+        let started = self.begin(start, None, Some(tx.now()))?;
         Ok(match started.end {
             FlowEnd::Active => FlowStart::Active(started.run),
             _ => FlowStart::Run(started.run),
@@ -147,7 +152,7 @@ impl Flows for ScriptedFlows {
     }
 
     fn answer(&self, start: StartFlow, patience: Duration) -> BoxFuture<Result<FlowAnswer>> {
-        let begun = self.begin(&start, Some(patience));
+        let begun = self.begin(&start, Some(patience), None);
         if begun.as_ref().is_ok_and(|started| matches!(started.end, FlowEnd::Hangs)) {
             return Box::pin(std::future::pending());
         }
