@@ -3,15 +3,11 @@
 //   node drive.mjs PAGE API KEY SCREENSHOT      ends with 1 and says what was not so
 
 import assert from "node:assert/strict";
-import { chromium } from "playwright-core";
+import { launch } from "./launch.mjs";
 
 const [page_url, api_url, key, screenshot] = process.argv.slice(2);
-const QUIET = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: [...QUIET, ...(process.getuid() === 0 ? ["--no-sandbox"] : [])],
-});
+const browser = await launch();
 const page = await browser.newPage({ viewport: { width: 1280, height: 720 } });
 // The embedded model takes as long as the machine lets it.
 page.setDefaultTimeout(180_000);

@@ -1,10 +1,11 @@
 //! The pages for people and the endpoints of sessions and of OAuth: sign in, start, invitations, new passwords, consent,
-//! connected apps.
+//! connected apps; and the dashboard at `/app/`, an application that runs in the browser.
 //!
-//! The pages are rendered here, work without scripts, and load nothing. Each is a `PageRoute` whose handler gets a
+//! The other pages are rendered here, work without scripts, and load nothing. Each is a `PageRoute` whose handler gets a
 //! [`visit::Visit`]: who is signed in, the form that was sent, and the answers. `GET` and `HEAD` change nothing, because
 //! programs that scan links send them.
 
+mod app;
 pub mod cookies;
 pub mod forms;
 pub mod layout;

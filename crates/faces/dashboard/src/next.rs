@@ -3,7 +3,7 @@
 use percent_encoding::percent_decode_str;
 
 /// The page for people without a `next`.
-const HOME: &str = "/account";
+const HOME: &str = "/app/";
 /// Longer than any authorization request that clients send.
 const LONGEST: usize = 8 * 1024;
 

@@ -194,7 +194,7 @@ impl Visit {
         let link = |page: &str| self.web.site().link(page);
         html! {
             strong { (session.name) }
-            nav aria-label="Menu" { a href=(link("/account")) { "Account" } " · " a href=(link("/apps")) { "Connected apps" } }
+            nav aria-label="Menu" { a href=(link("/app/")) { "Dashboard" } " · " a href=(link("/account")) { "Account" } " · " a href=(link("/apps")) { "Connected apps" } }
             form method="post" action=(link("/sign-out")) { (self.form_token()) button.plain { "Sign out" } }
         }
     }

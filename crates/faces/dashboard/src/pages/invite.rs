@@ -83,7 +83,7 @@ async fn of_account(visit: &Visit, session: &SignedIn, invitation: Invitation) -
             });
             let secret = joined.await?;
             visit.web().forget();
-            return Ok(with_session(visit, visit.redirect("/account"), &secret));
+            return Ok(with_session(visit, visit.redirect("/app/"), &secret));
         }
     }
     let content = html! {
@@ -108,7 +108,7 @@ async fn of_newcomer(visit: &Visit, invitation: Invitation) -> PageResult {
     let form = visit.form()?;
     let name = form.text("name");
     match create(visit, &invitation, name, form.text("password")).await {
-        Ok(secret) => Ok(with_session(visit, visit.redirect("/account"), &secret)),
+        Ok(secret) => Ok(with_session(visit, visit.redirect("/app/"), &secret)),
         Err(error) => {
             let status = error.code().status();
             let wrong = mistakes(error)?;

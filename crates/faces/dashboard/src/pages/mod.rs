@@ -10,6 +10,7 @@ mod sign_out;
 mod start;
 mod token;
 
+use crate::app::{self, AppRoute, Shortcut};
 use crate::cookies::Cookie;
 use crate::layout::{Field, Wrong};
 use crate::route::{Handler, PageRoute};
@@ -36,7 +37,7 @@ fn start(services: &Services) -> Result<Parts> {
         access_tokens: services.get()?,
         sign_in: services.get()?,
     });
-    let routes: [(&'static str, Handler); 11] = [
+    let routes: [(&'static str, Handler); 12] = [
         ("/sign-in", |visit| sign_in::answer(visit).boxed()),
         ("/sign-out", |visit| sign_out::answer(visit).boxed()),
         ("/start", |visit| start::ask(visit).boxed()),
@@ -47,11 +48,16 @@ fn start(services: &Services) -> Result<Parts> {
         ("/account/", |visit| account::change(visit).boxed()),
         ("/apps", |visit| apps::answer(visit).boxed()),
         ("/reauthenticate", |visit| reauthenticate::answer(visit).boxed()),
+        ("/session", |visit| app::session(visit).boxed()),
         ("/session/token", |visit| token::answer(visit).boxed()),
     ];
     let parts = routes.into_iter().fold(Parts::default(), |parts, (prefix, handler)| {
         parts.raw_route(PageRoute::new(&web, prefix, handler))
     });
+    let parts = parts
+        .raw_route(AppRoute::new(&web))
+        .raw_route(Shortcut::new(&web, "/app", "/app/"))
+        .raw_route(Shortcut::new(&web, "/billing", "/app/settings/billing"));
     Ok(parts.service(web))
 }
 

@@ -59,7 +59,7 @@ pub(super) async fn answer(visit: Visit) -> PageResult {
     let form = visit.form()?;
     let (email, name) = (form.text("email").to_owned(), form.text("name").to_owned());
     match create(&visit, code, &email, &name, form.text("password")).await {
-        Ok(secret) => Ok(with_session(&visit, visit.redirect("/account"), &secret)),
+        Ok(secret) => Ok(with_session(&visit, visit.redirect("/app/"), &secret)),
         Err(error) => {
             let status = error.code().status();
             let wrong = mistakes(error)?;

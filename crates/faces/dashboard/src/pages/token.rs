@@ -1,6 +1,7 @@
 //! `POST /session/token`: exchanges the session for the token of five minutes with which pages use the API. The API itself
 //! reads no cookie, so no other site can make a browser use it.
 
+use crate::app::{VERSION_HEADER, version};
 use crate::forms;
 use crate::visit::{PageResult, Visit};
 use ::accounts::{SessionTokens, memberships};
@@ -30,7 +31,7 @@ pub(super) async fn answer(visit: Visit) -> PageResult {
             if error.code() == Code::MethodNotAllowed { answer.header("allow", "POST") } else { answer }
         }
     };
-    Ok(answer.header("x-request-id", id.as_str()))
+    Ok(answer.header("x-request-id", id.as_str()).header(VERSION_HEADER, version()))
 }
 
 async fn issue(visit: &Visit) -> Result<RawAnswer> {

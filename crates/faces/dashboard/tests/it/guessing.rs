@@ -12,7 +12,7 @@ const ATTEMPTS: usize = 10_000;
 /// A browser in which the owner has signed in before.
 async fn known_browser(app: &TestApp, address: Ipv4Addr) -> Browser {
     let mut browser = Browser::at(app, address);
-    browser.sign_in(EVA, PASSWORD).await.expect_redirect("/account");
+    browser.sign_in(EVA, PASSWORD).await.expect_redirect("/app/");
     browser.fill("/account", "/sign-out", &[]).await.expect_redirect("/sign-in");
     assert!(browser.cookies.contains_key("__Host-svc_device"));
     browser
@@ -63,7 +63,7 @@ async fn ten_thousand_wrong_passwords_from_one_address(kind: Kind) {
     let mut eva = known_browser(&app, Ipv4Addr::new(127, 0, 0, 9)).await;
     let compared = guess(&app, &[Ipv4Addr::LOCALHOST], Duration::milliseconds(20), async |number| {
         if number % 2_500 == 1_000 {
-            eva.sign_in(EVA, PASSWORD).await.expect_redirect("/account");
+            eva.sign_in(EVA, PASSWORD).await.expect_redirect("/app/");
             eva.fill("/account", "/sign-out", &[]).await.expect_redirect("/sign-in");
         }
     });
@@ -81,7 +81,7 @@ async fn ten_thousand_wrong_passwords_from_many_addresses(kind: Kind) {
     let addresses: Vec<Ipv4Addr> = (0..100).map(|last| Ipv4Addr::new(127, 0, 1, last + 1)).collect();
     let compared = guess(&app, &addresses, Duration::milliseconds(20), async |number| {
         if number % 2_500 == 1_000 {
-            eva.sign_in(EVA, PASSWORD).await.expect_redirect("/account");
+            eva.sign_in(EVA, PASSWORD).await.expect_redirect("/app/");
             eva.fill("/account", "/sign-out", &[]).await.expect_redirect("/sign-in");
         }
         if number == 5_000 {
@@ -93,7 +93,7 @@ async fn ten_thousand_wrong_passwords_from_many_addresses(kind: Kind) {
     let compared = compared.await;
     assert!((8..=14).contains(&compared), "{compared}");
     app.data.clock.advance(Duration::seconds(60));
-    new_browser.sign_in(EVA, PASSWORD).await.expect_redirect("/account");
+    new_browser.sign_in(EVA, PASSWORD).await.expect_redirect("/app/");
 }
 
 #[testkit::both]
@@ -102,7 +102,7 @@ async fn the_mark_of_a_browser_is_that_of_its_account(kind: Kind) {
     account(&app, EVA, true).await;
     account(&app, "mallory@example.com", false).await;
     let mut mallory = Browser::new(&app);
-    mallory.sign_in("mallory@example.com", PASSWORD).await.expect_redirect("/account");
+    mallory.sign_in("mallory@example.com", PASSWORD).await.expect_redirect("/app/");
     let device = mallory.cookies["__Host-svc_device"].clone();
     let mut guesser = Browser::new(&app);
     for _ in 0..5 {

@@ -24,7 +24,7 @@ const FORMS: [(&str, &[(&str, &str)]); 8] = [
 
 async fn signed_in(app: &TestApp, email: &str) -> Browser {
     let mut browser = Browser::new(app);
-    browser.sign_in(email, PASSWORD).await.expect_redirect("/account");
+    browser.sign_in(email, PASSWORD).await.expect_redirect("/app/");
     browser
 }
 
@@ -57,7 +57,7 @@ async fn planted_sessions_are_never_adopted(kind: Kind) {
         } else {
             browser.cookies.insert("__Host-svc_session".to_owned(), String::new());
         }
-        browser.sign_in(EVA, PASSWORD).await.expect_redirect("/account");
+        browser.sign_in(EVA, PASSWORD).await.expect_redirect("/app/");
         assert_ne!(browser.session(), Some(plant));
         let mut victim = Browser::new(&app);
         victim.cookies.insert("__Host-svc_session".to_owned(), plant.clone());
@@ -145,7 +145,7 @@ async fn nobody_is_signed_in_as_somebody_else(kind: Kind) {
     assert_eq!(victim.session(), None);
     Browser::new(&app).post("/sign-in", &fields).await.expect(403);
     // The token of a browser is worth nothing once there is a session, and the reverse.
-    mallory.post("/sign-in", &fields).await.expect_redirect("/account");
+    mallory.post("/sign-in", &fields).await.expect_redirect("/app/");
     mallory.post("/account/sessions", &[("session", "others"), ("form_token", &token)]).await.expect(403);
     let of_session = mallory.get("/account").await.token().unwrap().to_owned();
     let mut eva = signed_in(&app, EVA).await;
@@ -219,7 +219,7 @@ async fn next_leads_to_no_other_site(kind: Kind) {
     ];
     for trick in tricks {
         let query = form(&[("next", trick)]);
-        browser.get(&format!("/sign-in?{query}")).await.expect_redirect("/account");
+        browser.get(&format!("/sign-in?{query}")).await.expect_redirect("/app/");
         for page in ["/sign-in", "/reauthenticate"] {
             let mut other = if page == "/sign-in" { Browser::new(&app) } else { browser.clone() };
             let shown = other.get(&format!("{page}?{query}")).await;
@@ -231,7 +231,7 @@ async fn next_leads_to_no_other_site(kind: Kind) {
                 ("form_token", shown.token().unwrap()),
             ];
             let after = other.post(page, &fields).await;
-            after.expect_redirect("/account");
+            after.expect_redirect("/app/");
             assert!(after.set_cookies().iter().all(|cookie| !cookie.starts_with("evil")), "{trick}");
             if page == "/reauthenticate" {
                 browser = other;

@@ -35,10 +35,10 @@ async fn the_first_operator_comes_by_the_link(kind: Kind) {
         let fields = NEW.map(|(name, other)| (name, if name == field { value } else { other }));
         browser.fill(&path, &path, &fields).await.expect(400).expect_text(message);
     }
-    browser.fill(&path, &path, &NEW).await.expect_redirect("/account");
+    browser.fill(&path, &path, &NEW).await.expect_redirect("/app/");
     browser.get("/account").await.expect(200).expect_text(EVA);
     browser.get(&path).await.expect(410).expect_text("This link was used already");
-    Browser::new(&app).sign_in(EVA, PASSWORD).await.expect_redirect("/account");
+    Browser::new(&app).sign_in(EVA, PASSWORD).await.expect_redirect("/app/");
 }
 
 #[testkit::both]
@@ -72,13 +72,10 @@ async fn scanners_spend_no_link(kind: Kind) {
         .await
         .expect(200)
         .expect_text("Your password is set");
-    browser
-        .fill(&invite, &invite, &[("name", "Ana"), ("password", PASSWORD)])
-        .await
-        .expect_redirect("/account");
+    browser.fill(&invite, &invite, &[("name", "Ana"), ("password", PASSWORD)]).await.expect_redirect("/app/");
     let mut operator = Browser::new(&app);
     let other = [("email", "op@example.com"), NEW[1], NEW[2]];
-    operator.fill(&start, &start, &other).await.expect_redirect("/account");
+    operator.fill(&start, &start, &other).await.expect_redirect("/app/");
 }
 
 #[testkit::both]
@@ -107,7 +104,7 @@ async fn used_guessed_and_expired_links_do_nothing(kind: Kind) {
     browser.get(&older).await.expect(410);
     browser.post(&newer, &fields).await.expect(200);
     browser.post(&newer, &fields).await.expect(410);
-    Browser::new(&app).sign_in(EVA, "another good one").await.expect_redirect("/account");
+    Browser::new(&app).sign_in(EVA, "another good one").await.expect_redirect("/app/");
     let start = start_link(&app).await;
     app.data.clock.advance(Duration::minutes(31));
     browser.get(&start).await.expect(410);
@@ -154,7 +151,7 @@ async fn an_invitation_gives_the_role_that_the_member_has_now(kind: Kind) {
     demoted.await.unwrap();
     // Neither a role nor an address of the form counts.
     let fields = [("name", "Eva"), ("password", PASSWORD), ("role", "owner"), ("email", "evil@example.com")];
-    browser.fill(&path, &path, &fields).await.expect_redirect("/account");
+    browser.fill(&path, &path, &fields).await.expect_redirect("/app/");
     browser.get("/account").await.expect_text("Your role: viewer").expect_text(EVA);
     browser.get(&path).await.expect(410);
 }
@@ -170,22 +167,22 @@ async fn an_invitation_is_for_the_account_that_is_invited(kind: Kind) {
     let path = format!("/invite/{}", link(&app, invite).await.reveal());
 
     let mut stranger = Browser::new(&app);
-    stranger.sign_in("other@example.com", PASSWORD).await.expect_redirect("/account");
+    stranger.sign_in("other@example.com", PASSWORD).await.expect_redirect("/app/");
     let page = stranger.get(&path).await;
     page.expect(200).expect_text("The invitation is for");
     stranger.post(&path, &[("form_token", page.token().unwrap())]).await.expect(403);
 
     let mut browser = Browser::new(&app);
     browser.get(&path).await.expect(200).expect_text("Sign in with it to join.");
-    browser.sign_in(EVA, PASSWORD).await.expect_redirect("/account");
+    browser.sign_in(EVA, PASSWORD).await.expect_redirect("/app/");
     app.data.clock.advance(Duration::minutes(11));
     browser.get(&path).await.expect(303);
     browser
         .fill("/reauthenticate", "/reauthenticate", &[("password", PASSWORD)])
         .await
-        .expect_redirect("/account");
+        .expect_redirect("/app/");
     let before = browser.session().unwrap().clone();
-    browser.fill(&path, &path, &[]).await.expect_redirect("/account");
+    browser.fill(&path, &path, &[]).await.expect_redirect("/app/");
     assert_ne!(browser.session(), Some(&before), "more rights, another cookie");
     let page = browser.get("/account").await;
     page.expect_text("Your role: agent").expect_text("Your role: admin");

@@ -7,6 +7,7 @@
 )]
 #![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
 
+mod app;
 mod apps;
 mod browser;
 mod guessing;

@@ -20,7 +20,7 @@ async fn signing_in_sets_a_new_cookie_and_leads_on(kind: Kind) {
     let page =
         browser.fill("/sign-in?next=%2Fapps", "/sign-in", &[("email", EVA), ("password", PASSWORD)]).await;
     // Without the hidden field, the form leads to the account.
-    page.expect_redirect("/account");
+    page.expect_redirect("/app/");
     let cookies = page.set_cookies();
     let session = cookies.iter().find(|cookie| cookie.starts_with("__Host-svc_session=")).unwrap();
     for rule in ["; Path=/", "; HttpOnly", "; SameSite=Lax", "; Secure"] {
@@ -79,7 +79,7 @@ async fn a_session_ends_when_it_is_idle_and_after_thirty_days(kind: Kind) {
     let app = TestApp::new(kind).await;
     account(&app, EVA, true).await;
     let mut browser = Browser::new(&app);
-    browser.sign_in(EVA, PASSWORD).await.expect_redirect("/account");
+    browser.sign_in(EVA, PASSWORD).await.expect_redirect("/app/");
     for _ in 0..60 {
         app.data.clock.advance(Duration::hours(11));
         browser.get("/account").await.expect(200);
@@ -92,7 +92,7 @@ async fn a_session_ends_when_it_is_idle_and_after_thirty_days(kind: Kind) {
     app.data.clock.advance(Duration::hours(6));
     browser.get("/account").await.expect_redirect("/sign-in?next=%2Faccount");
     let mut idle = Browser::new(&app);
-    idle.sign_in(EVA, PASSWORD).await.expect_redirect("/account");
+    idle.sign_in(EVA, PASSWORD).await.expect_redirect("/app/");
     app.data.clock.advance(Duration::hours(12));
     idle.get("/account").await.expect_redirect("/sign-in?next=%2Faccount");
 }
@@ -102,8 +102,8 @@ async fn changing_the_password_ends_all_other_sessions(kind: Kind) {
     let app = TestApp::new(kind).await;
     account(&app, EVA, true).await;
     let (mut here, mut there) = (Browser::new(&app), Browser::new(&app));
-    here.sign_in(EVA, PASSWORD).await.expect_redirect("/account");
-    there.sign_in(EVA, PASSWORD).await.expect_redirect("/account");
+    here.sign_in(EVA, PASSWORD).await.expect_redirect("/app/");
+    there.sign_in(EVA, PASSWORD).await.expect_redirect("/app/");
     let before = here.session().unwrap().clone();
     let change = async |browser: &mut Browser, current: &str, new: &str| {
         browser.fill("/account", "/account/password", &[("current", current), ("password", new)]).await
@@ -125,7 +125,7 @@ async fn changing_the_password_ends_all_other_sessions(kind: Kind) {
     old.cookies.insert("__Host-svc_session".to_owned(), before);
     old.get("/account").await.expect_redirect("/sign-in?next=%2Faccount");
     Browser::new(&app).sign_in(EVA, PASSWORD).await.expect(400);
-    Browser::new(&app).sign_in(EVA, "another good one").await.expect_redirect("/account");
+    Browser::new(&app).sign_in(EVA, "another good one").await.expect_redirect("/app/");
 }
 
 #[testkit::both]
@@ -137,7 +137,7 @@ async fn browsers_are_listed_and_signed_out(kind: Kind) {
         phone.with("user-agent", Some("Mozilla/5.0 (iPhone; CPU iPhone OS 19_0) Version/19.0 Safari/604.1"));
     let mut tablet = phone.with("user-agent", Some("<script>alert(1)</script>"));
     for browser in [&mut here, &mut phone, &mut tablet] {
-        browser.sign_in(EVA, PASSWORD).await.expect_redirect("/account");
+        browser.sign_in(EVA, PASSWORD).await.expect_redirect("/app/");
     }
     let page = here.get("/account").await;
     page.expect_text("Safari on iPhone").expect_text("(this browser)").expect_text("&lt;script&gt;alert(1)");
@@ -165,7 +165,7 @@ async fn stepping_up_renews_the_session_in_place(kind: Kind) {
     account(&app, EVA, true).await;
     let mut browser = Browser::new(&app);
     browser.get("/reauthenticate?next=/apps").await.expect_redirect("/sign-in?next=%2Fapps");
-    browser.sign_in(EVA, PASSWORD).await.expect_redirect("/account");
+    browser.sign_in(EVA, PASSWORD).await.expect_redirect("/app/");
     app.data.clock.advance(Duration::minutes(20));
     let before = browser.session().unwrap().clone();
     let page = "/reauthenticate?next=%2Fapps";
@@ -197,7 +197,7 @@ async fn a_session_is_exchanged_for_a_token_of_five_minutes(kind: Kind) {
     let refused = browser.exchange(&wanted).await;
     refused.expect(401);
     assert_eq!(refused.json()["error"]["code"], "session_required");
-    browser.sign_in(EVA, PASSWORD).await.expect_redirect("/account");
+    browser.sign_in(EVA, PASSWORD).await.expect_redirect("/app/");
     browser.get("/account").await.expect_text("Workspace 0").expect_text("Your role: manager");
     for env in Env::ALL {
         let page = browser.exchange(&json!({ "workspace": workspace, "env": env })).await;
@@ -238,7 +238,7 @@ async fn a_disabled_account_is_signed_out_and_cannot_sign_in(kind: Kind) {
     let app = TestApp::new(kind).await;
     let id = account(&app, EVA, true).await;
     let mut browser = Browser::new(&app);
-    browser.sign_in(EVA, PASSWORD).await.expect_redirect("/account");
+    browser.sign_in(EVA, PASSWORD).await.expect_redirect("/app/");
     let disabled =
         app.db().write(move |tx| accounts::account::disable(tx, &id, &accounts::Actor::CommandLine));
     disabled.await.unwrap();

@@ -12,7 +12,7 @@ async fn on_this_machine_cookies_need_no_encryption(kind: Kind) {
     account(&app, EVA, true).await;
     let mut browser = Browser::new(&app).with("host", Some("localhost:8080"));
     let page = browser.sign_in(EVA, PASSWORD).await;
-    page.expect_redirect("/account");
+    page.expect_redirect("/app/");
     let cookies = page.set_cookies();
     assert!(cookies.iter().any(|cookie| cookie.starts_with("svc_session=")), "{cookies:?}");
     assert!(cookies.iter().all(|cookie| cookie.starts_with("svc_")), "{cookies:?}");
@@ -49,7 +49,7 @@ async fn plain_http_elsewhere_is_refused_unless_it_is_accepted(kind: Kind) {
         Browser::new(&app).with("sec-fetch-site", None).with("origin", Some("http://svc.example"));
     browser.get("/sign-in").await.expect(200).expect_text("This connection is not encrypted.");
     let page = browser.sign_in(EVA, PASSWORD).await;
-    page.expect_redirect("/account");
+    page.expect_redirect("/app/");
     assert!(page.set_cookies().iter().any(|cookie| cookie.starts_with("svc_session=")));
     browser.get("/account").await.expect(200).expect_text("This connection is not encrypted.");
 }
@@ -68,5 +68,5 @@ async fn links_keep_the_configured_path_and_host(kind: Kind) {
         assert!(!page.text.contains("evil.example"), "{}", page.text);
         browser.get("/account").await.expect_redirect("/bots/sign-in?next=%2Faccount");
     }
-    browser.sign_in(EVA, PASSWORD).await.expect_redirect("/bots/account");
+    browser.sign_in(EVA, PASSWORD).await.expect_redirect("/bots/app/");
 }

@@ -1,0 +1,98 @@
+// One typed way to the API. A request is what a key could have sent: same addresses, bodies and answers.
+
+import type { paths } from "../types/api";
+import { ApiError } from "./errors";
+import { root } from "./root";
+import { route } from "./route.svelte";
+import { session } from "./session.svelte";
+
+type Method = "get" | "put" | "post" | "patch" | "delete";
+type Operation<P extends keyof paths, M extends Method> = NonNullable<paths[P][M]>;
+/** The paths that have an operation of a method. */
+export type PathsOf<M extends Method> = {
+  [P in keyof paths]: [undefined] extends [paths[P][M]] ? never : P;
+}[keyof paths];
+
+type Parameters<O, In extends string> = O extends { parameters: { [K in In]?: infer Q } } ? (Q extends undefined ? never : Q) : never;
+type Body<O> = O extends { requestBody?: { content: { "application/json": infer B } } } ? B : never;
+type Success = 200 | 201 | 202;
+/** The body of the answer of an operation. */
+export type Answer<P extends keyof paths, M extends Method = "get"> =
+  Operation<P, M> extends { responses: infer R }
+    ? { [S in keyof R]: S extends Success ? (R[S] extends { content: { "application/json": infer B } } ? B : never) : never }[keyof R]
+    : never;
+/** The `data` of the answer of an operation. */
+export type Data<P extends keyof paths, M extends Method = "get"> = Answer<P, M> extends { data: infer D } ? D : never;
+/** One row of a list. */
+export type Row<P extends keyof paths> = Data<P> extends (infer R)[] ? R : never;
+
+/** The parts of a request. */
+export type Options<P extends keyof paths, M extends Method> = {
+  path?: Parameters<Operation<P, M>, "path">;
+  query?: Partial<NonNullable<Parameters<Operation<P, M>, "query">>>;
+  body?: Body<Operation<P, M>>;
+  /** The version of the object that the change is meant for. */
+  ifMatch?: string | number;
+  /** The key of a write. Repeated, it has no second effect. */
+  idempotencyKey?: string;
+  signal?: AbortSignal;
+};
+
+const BASE = "/api/v1";
+
+/** Returns a new idempotency key. `crypto.randomUUID` is missing on plain connections. */
+export function newKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function address(path: string, parts: Record<string, unknown> = {}, query: Record<string, unknown> = {}): string {
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(parts[name])));
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined && value !== null && value !== "") search.set(name, String(value));
+  }
+  const text = search.toString();
+  return `${root}${BASE}${filled}${text ? `?${text}` : ""}`;
+}
+
+async function send<P extends keyof paths, M extends Method>(method: M, path: P, options: Options<P, M>): Promise<Answer<P, M>> {
+  // The workspace of the tab when the request is made: another tab has its own.
+  const workspace = route.workspace;
+  const headers = new Headers({ accept: "application/json" });
+  const init: RequestInit = { method: method.toUpperCase(), headers, credentials: "omit", cache: "no-store" };
+  if (options.signal) init.signal = options.signal;
+  if (options.body !== undefined) {
+    headers.set("content-type", "application/json");
+    init.body = JSON.stringify(options.body);
+  }
+  if (options.ifMatch !== undefined) headers.set("if-match", `"${options.ifMatch}"`);
+  if (method !== "get") headers.set("idempotency-key", options.idempotencyKey ?? newKey());
+  for (let attempt = 0; ; attempt++) {
+    headers.set("authorization", `Bearer ${await session.token(workspace)}`);
+    let response: Response;
+    try {
+      response = await fetch(address(path, options.path as Record<string, unknown>, options.query), init);
+    } catch (error) {
+      if (options.signal?.aborted) throw error;
+      throw new ApiError(0, undefined);
+    }
+    const body: unknown = await response.json().catch(() => undefined);
+    if (response.ok) return body as Answer<P, M>;
+    // The session has ended, or its token: with another token, and after signing in, the request is sent again.
+    if (response.status === 401 && attempt < 2) {
+      session.forget(workspace);
+      continue;
+    }
+    const error = new ApiError(response.status, body, response.headers);
+    if (error.code !== "reauthentication_required" || attempt > 2) throw error;
+    await session.prove(workspace, error);
+  }
+}
+
+export const api = {
+  get: <P extends PathsOf<"get">>(path: P, options: Options<P, "get"> = {}) => send("get", path, options),
+  post: <P extends PathsOf<"post">>(path: P, options: Options<P, "post"> = {}) => send("post", path, options),
+  put: <P extends PathsOf<"put">>(path: P, options: Options<P, "put"> = {}) => send("put", path, options),
+  patch: <P extends PathsOf<"patch">>(path: P, options: Options<P, "patch"> = {}) => send("patch", path, options),
+  delete: <P extends PathsOf<"delete">>(path: P, options: Options<P, "delete"> = {}) => send("delete", path, options),
+};

@@ -1,0 +1,65 @@
+// Numbers, amounts and times as people read them.
+
+import { locale } from "../text";
+
+const number = new Intl.NumberFormat(locale);
+const relative = new Intl.RelativeTimeFormat(locale, { numeric: "auto", style: "long" });
+const absolute = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "long" });
+const day = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeZone: "UTC" });
+
+const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
+  ["year", 31_536_000],
+  ["month", 2_592_000],
+  ["day", 86_400],
+  ["hour", 3_600],
+  ["minute", 60],
+];
+
+export function count(value: number): string {
+  return number.format(value);
+}
+
+export function percent(share: number): string {
+  return new Intl.NumberFormat(locale, { style: "percent", maximumFractionDigits: 1 }).format(share);
+}
+
+/** An amount in the smallest unit of its currency. */
+export function money(cents: number, currency: string): string {
+  const format = new Intl.NumberFormat(locale, { style: "currency", currency });
+  return format.format(cents / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2));
+}
+
+/** An amount in millionths of a dollar, with as many digits as small amounts need. */
+export function dollars(micros: number): string {
+  const digits = micros !== 0 && Math.abs(micros) < 10_000 ? 6 : 2;
+  return new Intl.NumberFormat(locale, { style: "currency", currency: "USD", minimumFractionDigits: 2, maximumFractionDigits: digits }).format(micros / 1e6);
+}
+
+export function ago(at: string, now: number): string {
+  const seconds = (Date.parse(at) - now) / 1000;
+  for (const [unit, size] of UNITS) {
+    if (Math.abs(seconds) >= size) return relative.format(Math.trunc(seconds / size), unit);
+  }
+  return relative.format(0, "second");
+}
+
+/** A moment with its zone. */
+export function moment(at: string): string {
+  return absolute.format(new Date(at));
+}
+
+/** A calendar day, `2026-11-28`. */
+export function date(text: string): string {
+  return day.format(new Date(`${text}T00:00:00Z`));
+}
+
+/** Returns a day this many days before today, in UTC, as the API counts days. */
+export function daysAgo(days: number): string {
+  return new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
+}
+
+/** Turns a code that has no text of its own into words: `agent_run` becomes “Agent run”. */
+export function words(code: string): string {
+  const text = code.replace(/[_.]+/g, " ");
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,34 @@
+import { svelte } from "@sveltejs/vite-plugin-svelte";
+import { defineConfig } from "vite";
+
+// The service that answers requests while the UI is worked on: `npm run dev` in this folder.
+const service = "http://localhost:8080";
+const served = ["/api", "/session", "/sign-in", "/sign-out", "/account", "/apps", "/start", "/invite", "/reauthenticate", "/docs"];
+
+export default defineConfig(({ command }) => ({
+  // The program puts the digest of the whole build into the page's addresses; files find each other by relative ones.
+  base: command === "serve" ? "/app/" : "./",
+  plugins: [svelte()],
+  // The program builds without node, so the bundle is committed, and its names must not change with its content.
+  build: {
+    target: "es2022",
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    rolldownOptions: {
+      output: {
+        entryFileNames: "assets/[name].js",
+        chunkFileNames: "assets/[name].js",
+        assetFileNames: "assets/[name][extname]",
+        // What pages share is one file each, so that the names do not depend on which pages share it.
+        codeSplitting: {
+          groups: [
+            { name: "canvas", test: /node_modules\/(@xyflow|d3-)/ },
+            { name: "svelte", test: /node_modules/ },
+            { name: "lib", test: /\/src\/(lib|text)/ },
+          ],
+        },
+      },
+    },
+  },
+  server: { proxy: Object.fromEntries(served.map((path) => [path, service])) },
+}));
