@@ -6,6 +6,7 @@ use clap::{Arg, ArgAction, Args, Command, FromArgMatches as _};
 use input::nearest;
 use providers::{Prices, Tiers};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use store::logs::Retentions;
 
@@ -78,7 +79,8 @@ pub struct Config {
     #[arg(long, env = "SVC_ADMIN_LISTEN", global = true, value_name = "ADDRESS")]
     pub admin_listen: Option<String>,
 
-    /// How the world reaches the service, without `/api/v1`. Default: `http://` and the address it serves on.
+    /// How the world reaches the service, without `/api/v1`. Default: `http://` and the address it serves on, `localhost` where
+    /// that is all addresses.
     #[arg(long, env = "SVC_BASE_URL", global = true, value_name = "URL", value_parser = base_url)]
     pub base_url: Option<String>,
 
@@ -328,22 +330,16 @@ impl Config {
         self.model_file.clone().or_else(packaged)
     }
 
-    /// How the world reaches the service, without a slash at the end.
+    /// How the world reaches the service, without a slash at the end: the base URL if it is set, else the address that it
+    /// listens on. A service that listens on all addresses is reached as `localhost`.
     pub fn base_url(&self) -> String {
-        let url = self.base_url.clone().unwrap_or_else(|| format!("http://{}", self.listen));
-        url.trim_end_matches('/').to_owned()
-    }
-
-    /// Where a person on this machine opens the pages of the service, without a slash at the end: the base URL if it is set,
-    /// else `localhost`, also where the service listens on all addresses.
-    pub fn browser_url(&self) -> String {
-        match &self.base_url {
-            Some(url) => url.trim_end_matches('/').to_owned(),
-            None => {
-                let port = self.listen.rsplit_once(':').map_or("80", |(_, port)| port);
-                format!("http://localhost:{port}")
-            }
+        if let Some(url) = &self.base_url {
+            return url.trim_end_matches('/').to_owned();
         }
+        let (host, port) = self.listen.rsplit_once(':').unwrap_or((&self.listen, "80"));
+        let is_unspecified =
+            host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_unspecified());
+        format!("http://{}:{port}", if is_unspecified { "localhost" } else { host })
     }
 }
 
@@ -455,4 +451,22 @@ fn read_file(path: &Path) -> anyhow::Result<BTreeMap<String, String>> {
             Ok((name, text))
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_base_url_links_name_the_address_that_people_can_open() {
+        let of = |base_url: Option<&str>, listen: &str| {
+            let base_url = base_url.map(str::to_owned);
+            Config { base_url, listen: listen.to_owned(), ..Config::default() }.base_url()
+        };
+        assert_eq!(of(None, "127.0.0.1:8080"), "http://127.0.0.1:8080");
+        assert_eq!(of(None, "[::1]:8080"), "http://[::1]:8080");
+        assert_eq!(of(None, "0.0.0.0:8080"), "http://localhost:8080");
+        assert_eq!(of(None, "[::]:80"), "http://localhost:80");
+        assert_eq!(of(Some("https://svc.example.com/"), "0.0.0.0:8080"), "https://svc.example.com");
+    }
 }

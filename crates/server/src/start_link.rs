@@ -21,7 +21,7 @@ pub(crate) async fn issue(
         first_operator::issue_at_start(tx, place)
     });
     let secret = issued.await.map_err(cause)?;
-    Ok(secret.map(|secret| format!("{}{}", config.browser_url(), Purpose::FirstOperator.path(&secret))))
+    Ok(secret.map(|secret| format!("{}{}", config.base_url(), Purpose::FirstOperator.path(&secret))))
 }
 
 /// Returns the first owner of a team who cannot sign in yet.

@@ -12,7 +12,11 @@ pub trait Catalog: Send + Sync {
     ///
     /// # Errors
     /// `validation_error` for unknown names.
-    fn select(&self, query: &str, header: &dyn Fn(&str) -> Option<String>) -> Result<Selection>;
+    fn select<'a>(
+        &'a self,
+        query: &'a str,
+        header: &'a dyn Fn(&str) -> Option<String>,
+    ) -> LocalBoxFuture<'a, Result<Selection>>;
 
     /// Returns the JSON text of the array `tools` for a caller.
     fn list<'a>(
@@ -26,8 +30,12 @@ pub trait Catalog: Send + Sync {
 }
 
 impl Catalog for Tools {
-    fn select(&self, query: &str, header: &dyn Fn(&str) -> Option<String>) -> Result<Selection> {
-        Selection::parse(query, header, self)
+    fn select<'a>(
+        &'a self,
+        query: &'a str,
+        header: &'a dyn Fn(&str) -> Option<String>,
+    ) -> LocalBoxFuture<'a, Result<Selection>> {
+        Box::pin(Tools::select(self, query, header))
     }
 
     fn list<'a>(

@@ -1,6 +1,7 @@
 //! `WWW-Authenticate`: how a client that lacks a credential or a scope finds the authorization server (RFC 9728, RFC 6750).
 
 use model::Scope;
+use oauth::everyday;
 
 /// Makes the challenges of the endpoint.
 #[derive(Debug, Clone)]
@@ -14,10 +15,12 @@ impl Challenges {
         Self { metadata_url: format!("{base_url}/.well-known/oauth-protected-resource{path}") }
     }
 
-    /// The challenge of a 401.
+    /// The challenge of a 401. Clients ask for exactly the scopes that it names, and some cannot ask for more later, so it
+    /// names those that the everyday tools need.
     pub(crate) fn unauthorized(&self) -> String {
         let Self { metadata_url } = self;
-        format!("Bearer resource_metadata=\"{metadata_url}\", scope=\"{}\"", Scope::McpUse)
+        let scopes: Vec<&str> = everyday().iter().map(Scope::as_str).collect();
+        format!("Bearer resource_metadata=\"{metadata_url}\", scope=\"{}\"", scopes.join(" "))
     }
 
     /// The challenge of a 403: all scopes that the call needs, so that the user consents once.

@@ -1,16 +1,17 @@
 //! The methods of both eras.
 
-use crate::era::{Era, MODERN, TASKS, negotiated};
+use crate::era::{Era, TASKS, negotiated, supported};
 use crate::long::{Call, Work};
 use crate::message::{
-    INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Params, Request, RpcError, result,
+    INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, MISSING_CAPABILITY, Params, Request,
+    RpcError, result,
 };
 use crate::server::{McpServer, to_raw};
 use crate::tasks::Task;
-use crate::tools::{Outcome, Running, Selection, ToolAnswer, ToolCall, ToolResult};
+use crate::tools::{Arguments, Outcome, Running, Selection, ToolAnswer, ToolCall, ToolResult};
 use model::{Result, Scope};
 use operation::{Admitted, RawAnswer, RawBody};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// How long clients may keep a list, in milliseconds.
 const LIST_TTL_MS: u64 = 60_000;
@@ -29,7 +30,7 @@ pub(crate) struct Dispatch<'a> {
 
 impl Dispatch<'_> {
     pub(crate) async fn run(self, admitted: Admitted, request: Request) -> RawAnswer {
-        let Request { method, params, .. } = request;
+        let Request { method, params, arguments, .. } = request;
         match (method.as_str(), self.era.is_modern()) {
             ("initialize", false) => {
                 let text = self.initialized(&params);
@@ -41,7 +42,11 @@ impl Dispatch<'_> {
                 self.reply(admitted, &text).await
             }
             ("tools/list", _) => self.list(admitted, &params).await,
-            ("tools/call", _) => self.call(admitted, params).await,
+            ("tools/call", _) => self.call(admitted, &params, arguments).await,
+            ("tasks/get" | "tasks/update" | "tasks/cancel", true) if !self.era.has_tasks() => {
+                let refused = needs_tasks();
+                self.server.refuse(admitted, &refused, Some(&self.id)).await
+            }
             ("tasks/get", true) => self.task(admitted, &params).await,
             ("tasks/update" | "tasks/cancel", true) => self.change_task(admitted, &method, &params).await,
             (_, is_modern) => {
@@ -69,7 +74,7 @@ impl Dispatch<'_> {
     fn discovered(&self) -> String {
         json!({
             "resultType": "complete",
-            "supportedVersions": [MODERN],
+            "supportedVersions": supported(),
             "capabilities": { "tools": {}, "extensions": { TASKS: {} } },
             "instructions": INSTRUCTIONS,
             "ttlMs": LIST_TTL_MS,
@@ -103,13 +108,13 @@ impl Dispatch<'_> {
         self.reply(admitted, &text).await
     }
 
-    async fn call(self, admitted: Admitted, mut params: Params) -> RawAnswer {
-        let arguments = match params.remove("arguments") {
-            None | Some(Value::Null) => Map::new(),
-            Some(Value::Object(arguments)) => arguments,
-            Some(_) => {
-                return self.refuse(admitted, 200, INVALID_PARAMS, "`arguments` must be an object.").await;
-            }
+    async fn call(self, admitted: Admitted, params: &Params, arguments: Option<String>) -> RawAnswer {
+        let arguments = match arguments.as_deref() {
+            None | Some("null") => Some(Arguments::default()),
+            Some(text) => Arguments::parse(text),
+        };
+        let Some(arguments) = arguments else {
+            return self.refuse(admitted, 200, INVALID_PARAMS, "`arguments` must be an object.").await;
         };
         let Some(name) = params.get("name").and_then(Value::as_str).map(str::to_owned) else {
             return self.refuse(admitted, 200, INVALID_PARAMS, "`name` must be a string.").await;
@@ -175,7 +180,9 @@ impl Dispatch<'_> {
             return self.refuse(admitted, 200, INVALID_PARAMS, "There is no such task.").await;
         };
         let arguments = json!({ "operation": operation, "arguments": { parameter: task.work.clone() } });
-        let Value::Object(arguments) = arguments else { return self.internal(Vec::new()) };
+        let Some(arguments) = Arguments::parse(&arguments.to_string()) else {
+            return self.internal(Vec::new());
+        };
         let call = ToolCall { name: "svc_read".to_owned(), arguments, selection: Selection::default() };
         let ToolAnswer { headers, outcome } = self.server.tools.call(admitted, call).await;
         let read = match outcome {
@@ -260,6 +267,13 @@ impl Dispatch<'_> {
     fn text(&self, headers: Headers, status: u16, text: &str) -> RawAnswer {
         with_headers(RawAnswer::status(status), headers).body("application/json", text.to_owned())
     }
+}
+
+/// The error for a client that asks for tasks and does not declare that it understands them.
+fn needs_tasks() -> RpcError {
+    let mut error = RpcError::new(400, MISSING_CAPABILITY, format!("The client must declare `{TASKS}`."));
+    error.data = Some(json!({ "requiredCapabilities": { "extensions": { TASKS: {} } } }));
+    error
 }
 
 type Headers = Vec<(&'static str, String)>;

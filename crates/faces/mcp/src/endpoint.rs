@@ -128,7 +128,7 @@ impl Endpoint {
         let (refused, id) = match message::read(&body) {
             Ok(Message::Request(message)) => match Era::of(&message, &headers) {
                 Ok(era) => {
-                    let selection = self.selection(&request);
+                    let selection = self.selection(&request).await;
                     return Dispatch { server: &self.server, era, id: message.id.clone(), selection }
                         .run(admitted, message)
                         .await;
@@ -144,12 +144,12 @@ impl Endpoint {
         self.server.refuse(admitted, &refused, id.as_ref()).await
     }
 
-    fn selection(&self, request: &RawRequest) -> Result<Selection> {
+    async fn selection(&self, request: &RawRequest) -> Result<Selection> {
         let header = |name: &str| {
             let value = std::str::from_utf8(first(request, name)?).ok()?;
             Some(value.to_owned())
         };
-        self.server.tools.select(&request.query, &header)
+        self.server.tools.select(&request.query, &header).await
     }
 }
 

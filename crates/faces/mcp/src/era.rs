@@ -43,6 +43,11 @@ impl Era {
         matches!(self, Self::Modern { .. })
     }
 
+    /// Returns whether the client understands tasks.
+    pub(crate) fn has_tasks(self) -> bool {
+        self == Self::Modern { tasks: true }
+    }
+
     /// Returns the era of a request, after checking its headers and `_meta`.
     ///
     /// # Errors
@@ -148,9 +153,13 @@ fn mismatch(message: impl Into<String>) -> RpcError {
 
 fn unsupported(version: &str) -> RpcError {
     let mut error = RpcError::new(400, UNSUPPORTED_VERSION, "The protocol version is not supported.");
-    let supported: Vec<&str> = [MODERN].into_iter().chain(LEGACY.into_iter().rev()).collect();
-    error.data = Some(json!({ "supported": supported, "requested": version }));
+    error.data = Some(json!({ "supported": supported(), "requested": version }));
     error
+}
+
+/// Returns all revisions, the newest first.
+pub(crate) fn supported() -> Vec<&'static str> {
+    [MODERN].into_iter().chain(LEGACY.into_iter().rev()).collect()
 }
 
 /// Decodes `=?base64?…?=`, in which clients send names that a header cannot have.

@@ -26,5 +26,6 @@ pub use catalog::Catalog;
 pub use endpoint::{Endpoint, Settings};
 pub use group::GROUP;
 pub use tools::{
-    MOST_CHARACTERS_LISTED, MOST_LISTED, Outcome, Running, Selection, ToolAnswer, ToolCall, ToolResult, Tools,
+    Arguments, MOST_CHARACTERS_LISTED, MOST_LISTED, Outcome, Running, Selection, ToolAnswer, ToolCall,
+    ToolResult, Tools,
 };

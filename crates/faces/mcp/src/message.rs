@@ -3,7 +3,9 @@
 //! The rules are stricter than JSON-RPC's where MCP is: one object, no batches, ids that are strings or integers, and
 //! parameters by name.
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 /// The body is not JSON.
 pub(crate) const PARSE_ERROR: i32 = -32700;
@@ -17,6 +19,8 @@ pub(crate) const INVALID_PARAMS: i32 = -32602;
 pub(crate) const INTERNAL_ERROR: i32 = -32603;
 /// A header is missing or differs from the body.
 pub(crate) const HEADER_MISMATCH: i32 = -32020;
+/// The client must declare a capability.
+pub(crate) const MISSING_CAPABILITY: i32 = -32021;
 /// The revision of the protocol is unknown.
 pub(crate) const UNSUPPORTED_VERSION: i32 = -32022;
 
@@ -36,6 +40,8 @@ pub(crate) struct Request {
     pub(crate) id: Value,
     pub(crate) method: String,
     pub(crate) params: Params,
+    /// The text of `params.arguments`, in which numbers have all their digits.
+    pub(crate) arguments: Option<String>,
 }
 
 /// The parameters of a message.
@@ -123,9 +129,19 @@ pub(crate) fn read(body: &[u8]) -> Result<Message, Box<Unreadable>> {
         Some(_) => return Err(invalid(INVALID_PARAMS, "`params` must be an object.", &id)),
     };
     Ok(match id {
-        Some(id) => Message::Request(Request { id, method, params }),
+        Some(id) => {
+            let arguments = params.contains_key("arguments").then(|| arguments(body)).flatten();
+            Message::Request(Request { id, method, params, arguments })
+        }
         None => Message::Other(params),
     })
+}
+
+/// Returns the text of `params.arguments` of a body that was read.
+fn arguments(body: &[u8]) -> Option<String> {
+    let message: BTreeMap<String, &RawValue> = serde_json::from_slice(body).ok()?;
+    let params: BTreeMap<String, &RawValue> = serde_json::from_str(message.get("params")?.get()).ok()?;
+    params.get("arguments").map(|text| text.get().to_owned())
 }
 
 fn is_id(id: &Value) -> bool {
@@ -189,7 +205,10 @@ mod tests {
         let body = br#"{"jsonrpc":"2.0","id":"x","method":"a\u0000b","params":{"b":1}}"#;
         let Message::Request(request) = read(body).unwrap() else { panic!("a request") };
         assert_eq!((request.id, request.method.as_str()), (json!("x"), "a\0b"));
-        assert_eq!(request.params["b"], 1);
+        assert_eq!((&request.params["b"], request.arguments), (&json!(1), None));
+        let body = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":{"a":1.10}}}"#;
+        let Message::Request(request) = read(body).unwrap() else { panic!("a request") };
+        assert_eq!(request.arguments.as_deref(), Some(r#"{"a":1.10}"#));
         for other in [
             r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
             r#"{"jsonrpc":"2.0","id":3,"result":{}}"#,

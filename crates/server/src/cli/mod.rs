@@ -250,7 +250,7 @@ fn run(cli: Cli, matches: &ArgMatches) -> anyhow::Result<()> {
         Command::Conversation(command) => admin::run(&config, |db| conversation::conversation(db, command)),
         Command::Operator(command) => operator::run(&config, command),
         Command::Team(command) => {
-            let base_url = config.browser_url();
+            let base_url = config.base_url();
             admin::run(&config, |db| team::team(db, command, base_url))
         }
         Command::App(command) => admin::run(&config, |db| app::app(db, command)),

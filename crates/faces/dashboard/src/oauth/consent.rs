@@ -137,6 +137,10 @@ fn way_back(redirect_uri: &str) -> Markup {
                 p.warn { "Your browser will then go to a program on this computer. Nobody can verify which program that is: continue \
                           only if you have just started it yourself." }
             }
+            Destination::App(scheme) => {
+                p.warn { "Your browser will then open an app on this device: " strong { (scheme) } ". Nobody can verify which app that is: \
+                          continue only if you have just started it yourself." }
+            }
             Destination::Host(host) => p { "Your browser will then go to " strong { (host) } "." }
         }
     }

@@ -1,6 +1,7 @@
 //! The types between the protocol and the tools.
 
 use super::selection::Selection;
+use super::texts::Arguments;
 use model::Scope;
 use operation::Chunks;
 use serde_json::{Map, Value};
@@ -11,7 +12,7 @@ pub struct ToolCall {
     /// The name of the tool.
     pub name: String,
     /// The arguments.
-    pub arguments: Map<String, Value>,
+    pub arguments: Arguments,
     /// The tools that the client chose. Read-only is enforced here.
     pub selection: Selection,
 }

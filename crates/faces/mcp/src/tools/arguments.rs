@@ -2,13 +2,15 @@
 
 use super::catalog::OperationTool;
 use super::parts::{Argument, BodyKind, MOST_BYTES, Place};
+use super::texts::Arguments;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use input::nearest;
 use model::{Error, FieldError, Result};
 use operation::{CallBody, CallInput, Paging};
-use serde_json::{Map, Value};
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// The most unknown arguments that an error names.
 const MOST_ERRORS: usize = 20;
@@ -20,18 +22,16 @@ impl OperationTool {
     ///
     /// # Errors
     /// `validation_error` for unknown arguments, missing parameters of the path, and values that no parameter can have.
-    pub(super) fn input(&self, mut arguments: Map<String, Value>) -> Result<CallInput> {
+    pub(super) fn input(&self, mut arguments: Arguments) -> Result<CallInput> {
         self.refuse_unknown(&arguments)?;
         let mut input = CallInput::default();
-        let (mut body, mut whole, mut bytes, mut media_type) = (Map::new(), None, None, None);
+        let (mut body, mut whole, mut bytes, mut media_type) = (Arguments::default(), None, None, None);
         for Argument { name, place } in &self.arguments {
-            let Some(value) = arguments.shift_remove(name) else { continue };
+            let Some(value) = arguments.take(name) else { continue };
             match place {
                 Place::Path(parameter) => input.path.push((parameter, scalar(name, &value)?)),
-                Place::Query(parameter) => query(parameter, value, &mut input.query)?,
-                Place::Body(field) => {
-                    body.insert(field.clone(), value);
-                }
+                Place::Query(parameter) => query(parameter, &value, &mut input.query)?,
+                Place::Body(field) => body.insert(field, value),
                 Place::WholeBody => whole = Some(value),
                 Place::Bytes => bytes = Some(decoded(name, &value)?),
                 Place::MediaType => media_type = Some(scalar(name, &value)?),
@@ -49,14 +49,16 @@ impl OperationTool {
         }
         self.ask_for_pages(&mut input.query);
         // The protocol reports progress and stops waiting by the events of the work.
-        let is_background = body.get("background") == Some(&Value::Bool(true));
-        if self.can_stream && !is_background && !body.contains_key("stream") {
-            body.insert("stream".to_owned(), true.into());
+        let is_background = body.text("background") == Some("true");
+        if self.can_stream && !is_background && body.text("stream").is_none() {
+            body.set("stream", &true.into());
         }
         let needs_bytes = || Error::invalid("content_base64", "is required");
         input.body = match self.body {
             BodyKind::None => CallBody::None,
-            BodyKind::Json => CallBody::Json(whole.unwrap_or(Value::Object(body)).to_string()),
+            BodyKind::Json => CallBody::Json(
+                whole.map_or_else(|| body.print(), |whole: Box<RawValue>| whole.get().to_owned()),
+            ),
             BodyKind::Octets => {
                 CallBody::Bytes("application/octet-stream".to_owned(), bytes.ok_or_else(needs_bytes)?)
             }
@@ -72,9 +74,9 @@ impl OperationTool {
         }
     }
 
-    fn refuse_unknown(&self, arguments: &Map<String, Value>) -> Result<()> {
+    fn refuse_unknown(&self, arguments: &Arguments) -> Result<()> {
         let known = || self.arguments.iter().map(|argument| argument.name.as_str());
-        let unknown = arguments.keys().filter(|name| known().all(|known| known != *name));
+        let unknown = arguments.names().filter(|name| known().all(|known| known != *name));
         let errors = unknown.take(MOST_ERRORS).map(|name| {
             let shown: String = name.chars().filter(|letter| *letter != '\0').take(80).collect();
             let near = nearest(&shown, known()).map(|near| format!("; did you mean `{near}`?"));
@@ -87,53 +89,58 @@ impl OperationTool {
 }
 
 /// Returns a value as the text that a path or query has.
-fn scalar(name: &str, value: &Value) -> Result<String> {
-    match value {
-        Value::String(text) => Ok(text.clone()),
-        Value::Number(number) => Ok(number.to_string()),
-        Value::Bool(value) => Ok(value.to_string()),
+fn scalar(name: &str, text: &RawValue) -> Result<String> {
+    match serde_json::from_str(text.get()) {
+        Ok(Value::String(text)) => Ok(text),
+        Ok(Value::Number(_) | Value::Bool(_)) => Ok(text.get().to_owned()),
         _ => Err(Error::invalid(name, "must be a text, number or boolean")),
     }
 }
 
+/// Returns the values of a list, or `None` for anything else.
+fn list(text: &RawValue) -> Option<Vec<&RawValue>> {
+    serde_json::from_str(text.get()).ok()
+}
+
 /// Adds a parameter of the query. `null` is one that is not sent.
-fn query(name: &str, value: Value, pairs: &mut Vec<(String, String)>) -> Result<()> {
-    match value {
-        Value::Null => {}
-        Value::Array(values) => {
-            let texts: Result<Vec<String>> = values.iter().map(|value| scalar(name, value)).collect();
-            pairs.push((name.to_owned(), texts?.join(",")));
-        }
-        Value::Object(conditions) => {
-            for (field, condition) in conditions {
-                nested(&format!("{name}[{field}]"), condition, pairs, 0)?;
-            }
-        }
-        value => pairs.push((name.to_owned(), scalar(name, &value)?)),
+fn query(name: &str, text: &RawValue, pairs: &mut Vec<(String, String)>) -> Result<()> {
+    if text.get() == "null" {
+        return Ok(());
+    }
+    if let Some(values) = list(text) {
+        let texts: Result<Vec<String>> = values.into_iter().map(|value| scalar(name, value)).collect();
+        pairs.push((name.to_owned(), texts?.join(",")));
+        return Ok(());
+    }
+    let Some(conditions) = Arguments::parse(text.get()) else {
+        pairs.push((name.to_owned(), scalar(name, text)?));
+        return Ok(());
+    };
+    for (field, condition) in conditions.texts() {
+        nested(&format!("{name}[{field}]"), condition, pairs, 0)?;
     }
     Ok(())
 }
 
 /// Adds a condition: a value, operators with values, or a list.
-fn nested(name: &str, value: Value, pairs: &mut Vec<(String, String)>, depth: usize) -> Result<()> {
-    match value {
-        Value::Object(operators) if depth == 0 => {
-            for (operator, value) in operators {
-                nested(&format!("{name}[{operator}]"), value, pairs, depth + 1)?;
-            }
+fn nested(name: &str, text: &RawValue, pairs: &mut Vec<(String, String)>, depth: usize) -> Result<()> {
+    if let Some(operators) = Arguments::parse(text.get()).filter(|_| depth == 0) {
+        for (operator, value) in operators.texts() {
+            nested(&format!("{name}[{operator}]"), value, pairs, depth + 1)?;
         }
-        Value::Array(values) => {
-            for value in values {
-                pairs.push((format!("{name}[]"), scalar(name, &value)?));
-            }
+    } else if let Some(values) = list(text) {
+        for value in values {
+            pairs.push((format!("{name}[]"), scalar(name, value)?));
         }
-        value => pairs.push((name.to_owned(), scalar(name, &value)?)),
+    } else {
+        pairs.push((name.to_owned(), scalar(name, text)?));
     }
     Ok(())
 }
 
-fn decoded(name: &str, value: &Value) -> Result<Bytes> {
-    let text = value.as_str().ok_or_else(|| Error::invalid(name, "must be a text in Base64"))?;
+fn decoded(name: &str, text: &RawValue) -> Result<Bytes> {
+    let text: String =
+        serde_json::from_str(text.get()).map_err(|_| Error::invalid(name, "must be a text in Base64"))?;
     if text.len() > MOST_BYTES.div_ceil(3) * 4 {
         let message = "must not be larger than 1 MiB; call `createUpload` and send the parts to the REST interface, or let `importFileFromUrl` fetch the file";
         return Err(Error::invalid(name, message));
@@ -143,7 +150,7 @@ fn decoded(name: &str, value: &Value) -> Result<Bytes> {
 }
 
 /// Makes the form of an upload.
-fn form(fields: &Map<String, Value>, media_type: Option<&str>, file: &[u8]) -> Result<CallBody> {
+fn form(fields: &Arguments, media_type: Option<&str>, file: &[u8]) -> Result<CallBody> {
     // The same call has the same form.
     let boundary = format!("{BOUNDARY}{:016x}{:x}", fingerprint(file), file.len());
     let media_type = media_type.unwrap_or("application/octet-stream");
@@ -151,13 +158,13 @@ fn form(fields: &Map<String, Value>, media_type: Option<&str>, file: &[u8]) -> R
         return Err(Error::invalid("media_type", "must be a media type"));
     }
     let mut body = Vec::with_capacity(file.len() + 1024);
-    for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
-        let text = match value {
-            Value::Array(values) => {
-                values.iter().map(|value| scalar(name, value)).collect::<Result<Vec<_>>>()?.join(",")
+    for (name, value) in fields.texts().filter(|(_, value)| value.get() != "null") {
+        let text = match list(value) {
+            Some(values) => {
+                values.into_iter().map(|value| scalar(name, value)).collect::<Result<Vec<_>>>()?.join(",")
             }
-            Value::Object(_) => value.to_string(),
-            value => scalar(name, value)?,
+            None if value.get().starts_with('{') => value.get().to_owned(),
+            None => scalar(name, value)?,
         };
         let head = format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n");
         body.extend_from_slice(head.as_bytes());

@@ -6,6 +6,7 @@ use super::discovery::{self, NamedCall};
 use super::names;
 use super::results::{Answer, failure, link};
 use super::set::ToolSet;
+use super::texts::Arguments;
 use super::workspace;
 use model::{Caller, Code, Error, Principal, Result};
 use operation::{Admitted, CallInput, Paging, Pipeline, Reply, Response, ResponseBody};
@@ -14,7 +15,7 @@ use serde_json::{Map, Value, json};
 /// What becomes of a call before an operation runs.
 enum Target<'a> {
     /// An operation, with its arguments and the members of the result to keep.
-    Operation(&'a OperationTool, Result<Map<String, Value>>, Vec<String>),
+    Operation(&'a OperationTool, Result<Arguments>, Vec<String>),
     /// An answer that the tools composed.
     Composed(Result<Answer>),
     Unknown,
@@ -49,13 +50,7 @@ impl ToolSet {
         }
     }
 
-    async fn target(
-        &self,
-        name: &str,
-        arguments: Map<String, Value>,
-        caller: &Caller,
-        read_only: bool,
-    ) -> Target<'_> {
+    async fn target(&self, name: &str, arguments: Arguments, caller: &Caller, read_only: bool) -> Target<'_> {
         match name {
             names::FIND => return Target::Composed(self.find(&arguments, &caller.key, read_only)),
             names::DESCRIBE => return Target::Composed(self.describe(&arguments)),
@@ -70,15 +65,15 @@ impl ToolSet {
         }
         let (own, Some(start)) = (self.own(caller).await, self.starter()) else { return Target::Unknown };
         match own.map(|own| own.into_iter().find(|tool| tool.name == name)) {
-            Ok(Some(tool)) => Target::Operation(start, Ok(tool.start(arguments)), Vec::new()),
+            Ok(Some(tool)) => Target::Operation(start, tool.start(&arguments), Vec::new()),
             Ok(None) => Target::Unknown,
             Err(error) => Target::Composed(Err(error)),
         }
     }
 
     /// The operation that `svc_read`, `svc_write` or `svc_delete` names.
-    fn named(&self, name: &str, arguments: Map<String, Value>) -> Target<'_> {
-        let call = match NamedCall::read(name, arguments) {
+    fn named(&self, name: &str, arguments: Arguments) -> Target<'_> {
+        let call = match NamedCall::read(name, &arguments) {
             Ok(call) => call,
             Err(error) => return Target::Composed(Err(error)),
         };
@@ -100,7 +95,7 @@ impl ToolSet {
         admitted: Admitted,
         caller: &Caller,
         tool: &OperationTool,
-        arguments: Result<Map<String, Value>>,
+        arguments: Result<Arguments>,
         fields: Vec<String>,
     ) -> ToolAnswer {
         let input = arguments.and_then(|arguments| tool.input(arguments));

@@ -2,7 +2,6 @@
 
 use super::names;
 use super::selection::Selection;
-use super::service::Tools;
 use super::set::ToolSet;
 use super::workspace;
 use input::{comma_list, nearest};
@@ -18,8 +17,11 @@ impl Selection {
     ///
     /// # Errors
     /// `validation_error` for unknown names; the message has the known ones.
-    pub fn parse(query: &str, header: &dyn Fn(&str) -> Option<String>, tools: &Tools) -> Result<Self> {
-        let tools = tools.loaded()?;
+    pub(super) fn parse(
+        query: &str,
+        header: &dyn Fn(&str) -> Option<String>,
+        tools: &ToolSet,
+    ) -> Result<Self> {
         let mut selection = Self::default();
         for (name, value) in operation::query_pairs(query) {
             match name.as_str() {

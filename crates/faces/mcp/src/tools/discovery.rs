@@ -5,9 +5,10 @@ use super::names::{DELETE, DESCRIBE, FIND, READ, WRITE};
 use super::results::{Answer, pointers};
 use super::search::Wanted;
 use super::set::ToolSet;
+use super::texts::Arguments;
 use input::nearest;
 use model::{ApiKey, Error, Result};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// How many operations a search returns if nothing is said.
 const FOUND: u64 = 8;
@@ -73,7 +74,7 @@ fn changing(destroys: bool) -> Value {
 /// The arguments of `svc_read`, `svc_write` and `svc_delete`.
 pub(super) struct NamedCall {
     pub(super) operation: String,
-    pub(super) arguments: Map<String, Value>,
+    pub(super) arguments: Arguments,
     pub(super) fields: Vec<String>,
 }
 
@@ -82,23 +83,24 @@ impl NamedCall {
     ///
     /// # Errors
     /// `validation_error`.
-    pub(super) fn read(name: &str, mut given: Map<String, Value>) -> Result<Self> {
+    pub(super) fn read(name: &str, given: &Arguments) -> Result<Self> {
         let known: &[&str] = match name {
             READ => &["operation", "arguments", "fields"],
             _ => &["operation", "arguments", "fields", "idempotency_key"],
         };
-        refuse_unknown(&given, known, name)?;
+        refuse_unknown(given, known, name)?;
         let operation =
-            text(&given, "operation")?.ok_or_else(|| Error::invalid("operation", "is required"))?;
-        let fields = pointers(given.get("fields"))?;
-        let key = text(&given, "idempotency_key")?;
-        let mut arguments = match given.shift_remove("arguments") {
-            None | Some(Value::Null) => Map::new(),
-            Some(Value::Object(arguments)) => arguments,
-            Some(_) => return Err(Error::invalid("arguments", "must be an object")),
+            text(given, "operation")?.ok_or_else(|| Error::invalid("operation", "is required"))?;
+        let fields = pointers(given.get("fields").as_ref())?;
+        let key = text(given, "idempotency_key")?;
+        let mut arguments = match given.text("arguments") {
+            None | Some("null") => Arguments::default(),
+            Some(text) => {
+                Arguments::parse(text).ok_or_else(|| Error::invalid("arguments", "must be an object"))?
+            }
         };
         if let Some(key) = key {
-            arguments.insert("idempotency_key".to_owned(), key.into());
+            arguments.set("idempotency_key", &key.into());
         }
         Ok(Self { operation, arguments, fields })
     }
@@ -108,18 +110,18 @@ impl NamedCall {
 ///
 /// # Errors
 /// `validation_error` with the nearest known name.
-pub(super) fn refuse_unknown(given: &Map<String, Value>, known: &[&str], tool: &str) -> Result<()> {
-    let Some(unknown) = given.keys().find(|name| !known.contains(&name.as_str())) else { return Ok(()) };
+pub(super) fn refuse_unknown(given: &Arguments, known: &[&str], tool: &str) -> Result<()> {
+    let Some(unknown) = given.names().find(|name| !known.contains(name)) else { return Ok(()) };
     let shown: String = unknown.chars().filter(|letter| *letter != '\0').take(80).collect();
     let near = nearest(&shown, known.iter().copied()).map(|near| format!("; did you mean `{near}`?"));
     let shown = if shown.is_empty() { "arguments" } else { &shown };
     Err(Error::invalid(shown, format_args!("is not an argument of `{tool}`{}", near.unwrap_or_default())))
 }
 
-fn text(given: &Map<String, Value>, name: &str) -> Result<Option<String>> {
+fn text(given: &Arguments, name: &str) -> Result<Option<String>> {
     match given.get(name) {
         None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(Value::String(text)) => Ok(Some(text)),
         Some(_) => Err(Error::invalid(name, "must be a text")),
     }
 }
@@ -129,7 +131,7 @@ impl ToolSet {
     ///
     /// # Errors
     /// `validation_error`.
-    pub(super) fn find(&self, given: &Map<String, Value>, key: &ApiKey, read_only: bool) -> Result<Answer> {
+    pub(super) fn find(&self, given: &Arguments, key: &ApiKey, read_only: bool) -> Result<Answer> {
         refuse_unknown(given, &["query", "area", "read_only", "limit"], FIND)?;
         let query = text(given, "query")?.ok_or_else(|| Error::invalid("query", "is required"))?;
         let area = text(given, "area")?.map(|area| toolset_of(&area));
@@ -140,7 +142,7 @@ impl ToolSet {
         }
         let read_only = match given.get("read_only") {
             None | Some(Value::Null) => read_only,
-            Some(Value::Bool(only)) => *only || read_only,
+            Some(Value::Bool(only)) => only || read_only,
             Some(_) => return Err(Error::invalid("read_only", "must be a boolean")),
         };
         let limit = match given.get("limit") {
@@ -175,7 +177,7 @@ impl ToolSet {
     ///
     /// # Errors
     /// `not_found` for an unknown one.
-    pub(super) fn describe(&self, given: &Map<String, Value>) -> Result<Answer> {
+    pub(super) fn describe(&self, given: &Arguments) -> Result<Answer> {
         refuse_unknown(given, &["operation"], DESCRIBE)?;
         let id = text(given, "operation")?.ok_or_else(|| Error::invalid("operation", "is required"))?;
         let tool = self.known_operation(&id)?;

@@ -15,9 +15,11 @@ mod search;
 mod selection;
 mod service;
 mod set;
+mod texts;
 mod workspace;
 
 pub use answer::{Outcome, Running, ToolAnswer, ToolCall, ToolResult};
 pub use listing::{MOST_CHARACTERS_LISTED, MOST_LISTED};
 pub use selection::Selection;
 pub use service::Tools;
+pub use texts::Arguments;

@@ -3,10 +3,11 @@
 use super::catalog::{Catalog, OperationTool};
 use super::schema::{complaint, portable};
 use super::set::ToolSet;
+use super::texts::Arguments;
 use model::{Caller, Error, Result};
 use operation::CallInput;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// Begins the names of flows as tools.
 const FLOW: &str = "svc_flow_";
@@ -76,9 +77,13 @@ impl OwnTool {
     }
 
     /// Returns the arguments of `startFlowRun` for a call.
-    pub(super) fn start(&self, input: Map<String, Value>) -> Map<String, Value> {
-        let arguments = json!({ "flow_id": self.flow_id, "input": input, "wait_seconds": PATIENCE });
-        arguments.as_object().cloned().unwrap_or_default()
+    pub(super) fn start(&self, input: &Arguments) -> Result<Arguments> {
+        let texts = [
+            ("flow_id", self.flow_id.to_string()),
+            ("input", input.print()),
+            ("wait_seconds", PATIENCE.to_string()),
+        ];
+        Arguments::of(texts).ok_or_else(|| Error::internal("the arguments of a flow are no JSON"))
     }
 }
 

@@ -23,8 +23,12 @@ pub struct Fixtures {
 }
 
 impl Catalog for Fixtures {
-    fn select(&self, _: &str, _: &dyn Fn(&str) -> Option<String>) -> Result<Selection> {
-        Ok(Selection::default())
+    fn select<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a dyn Fn(&str) -> Option<String>,
+    ) -> LocalBoxFuture<'a, Result<Selection>> {
+        Box::pin(async { Ok(Selection::default()) })
     }
 
     fn list<'a>(&'a self, _: &'a Caller, _: &'a Selection) -> LocalBoxFuture<'a, Result<Arc<str>>> {

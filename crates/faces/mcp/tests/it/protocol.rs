@@ -141,7 +141,7 @@ async fn the_era_without_sessions_checks_headers_and_meta(kind: Kind) {
     assert_eq!(found.status, 200, "{}", found.text);
     let result = &found.body["result"];
     assert_eq!((&result["resultType"], &result["cacheScope"]), (&json!("complete"), &json!("private")));
-    assert_eq!(result["supportedVersions"], json!(["2026-07-28"]));
+    assert_eq!(result["supportedVersions"], json!(["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"]));
     assert_eq!(
         result["capabilities"],
         json!({ "tools": {}, "extensions": { "io.modelcontextprotocol/tasks": {} } })
@@ -268,7 +268,11 @@ async fn challenges_name_the_authorization_server_and_the_scopes(kind: Kind) {
         let asking = authorization.iter().fold(asking, |asking, value| asking.header("authorization", value));
         let answer = asking.send().await;
         assert_eq!(answer.status, 401);
-        assert_eq!(answer.headers["www-authenticate"], format!("Bearer {metadata}, scope=\"mcp:use\""));
+        let challenge = &answer.headers["www-authenticate"];
+        assert!(challenge.starts_with(&format!("Bearer {metadata}, scope=\"")), "{challenge}");
+        for scope in ["mcp:use", "runs:read", "contacts:write"] {
+            assert!(challenge.contains(scope), "{challenge}");
+        }
         assert_eq!(answer.body["success"], false);
     }
     // A key cannot be given more scopes, so it gets no challenge.
@@ -318,7 +322,7 @@ async fn long_work_is_reported_awaited_or_followed(kind: Kind) {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": { "extensions": { "io.modelcontextprotocol/tasks": {} } },
     });
-    let params = json!({ "name": "test_long", "_meta": meta });
+    let params = json!({ "name": "test_long", "_meta": meta.clone() });
     let answer = bed.modern("tools/call", Some("test_long"), params).await;
     let task = &answer.body["result"];
     assert_eq!(
@@ -328,17 +332,26 @@ async fn long_work_is_reported_awaited_or_followed(kind: Kind) {
         answer.text
     );
     let id = task["taskId"].as_str().unwrap();
-    let cancelled = bed.modern("tasks/cancel", Some(id), json!({ "taskId": id })).await;
+    let cancelled =
+        bed.modern("tasks/cancel", Some(id), json!({ "taskId": id, "_meta": meta.clone() })).await;
     assert_eq!(cancelled.body["result"], json!({ "resultType": "complete" }));
     // The id of a task is sealed, and holds for its key.
     let mut forged = id.to_owned();
     forged.replace_range(0..1, if id.starts_with('A') { "B" } else { "A" });
     for wrong in [forged.as_str(), "", "run_1"] {
-        let answer = bed.modern("tasks/cancel", Some(wrong), json!({ "taskId": wrong })).await;
+        let answer =
+            bed.modern("tasks/cancel", Some(wrong), json!({ "taskId": wrong, "_meta": meta.clone() })).await;
         assert_eq!((answer.status, code(&answer)), (200, -32602), "{wrong}");
     }
     let other = bed.app.key(bed.key.workspace, Env::Live, &["mcp:use"]).await;
     let other = Bed { app: bed.app, client: bed.client, key: other };
-    let answer = other.modern("tasks/get", Some(id), json!({ "taskId": id })).await;
+    let answer = other.modern("tasks/get", Some(id), json!({ "taskId": id, "_meta": meta })).await;
     assert_eq!((answer.status, code(&answer)), (200, -32602));
+    // A client that does not declare tasks cannot ask for them.
+    for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+        let answer = other.modern(method, Some(id), json!({ "taskId": id })).await;
+        assert_eq!((answer.status, code(&answer)), (400, -32021), "{method}");
+        let needed = &answer.body["error"]["data"]["requiredCapabilities"]["extensions"];
+        assert_eq!(*needed, json!({ "io.modelcontextprotocol/tasks": {} }));
+    }
 }

@@ -164,7 +164,7 @@ pub(super) fn redirects(
         }
     }
     if accepted.is_empty() {
-        let rule = "redirect_uris must have an address that begins with https or, on loopback, with http";
+        let rule = "redirect_uris must have an address that begins with https, with http on loopback, or with the scheme of an app";
         return Err(MetadataError::Redirect(rule.to_owned()));
     }
     Ok(accepted)
@@ -247,9 +247,11 @@ mod tests {
 
     #[test]
     fn a_document_for_many_servers_may_name_addresses_of_other_kinds() {
-        let metadata = json!({ "redirect_uris": ["cursor://app/cb", "http://127.0.0.1/cb"] });
-        assert_eq!(read(&metadata, Strictness::Document).unwrap().redirect_uris, ["http://127.0.0.1/cb"]);
-        let metadata = json!({ "redirect_uris": ["cursor://app/cb"] });
+        let metadata =
+            json!({ "redirect_uris": ["intent://app/cb", "cursor://app/cb", "http://127.0.0.1/cb"] });
+        let read_uris = read(&metadata, Strictness::Document).unwrap().redirect_uris;
+        assert_eq!(read_uris, ["cursor://app/cb", "http://127.0.0.1/cb"]);
+        let metadata = json!({ "redirect_uris": ["intent://app/cb"] });
         assert!(read(&metadata, Strictness::Document).is_err());
     }
 

@@ -63,7 +63,7 @@ pub(crate) struct Create {
     /// The name that people see, 1 to 80 characters.
     #[arg(long, value_parser = values::name)]
     name: String,
-    /// Where the browser may return: https, or http on loopback, there with any port. Several are separated by commas.
+    /// Where the browser may return: https, http on loopback with any port, or an app by its own scheme. Several are separated by commas.
     #[arg(long, value_name = "URLS", value_delimiter = ',', required = true)]
     redirect: Vec<String>,
     /// How the app authenticates: `client_secret_basic`, `client_secret_post`, `none` for apps that cannot keep a secret, or

@@ -40,7 +40,7 @@ pub(crate) enum OperatorCommand {
 }
 
 pub(crate) fn run(config: &Config, command: OperatorCommand) -> anyhow::Result<()> {
-    let base_url = config.browser_url();
+    let base_url = config.base_url();
     admin::run(config, |db| operator(db, command, base_url))
 }
 

@@ -15,8 +15,7 @@ const SVC: &str = env!("CARGO_BIN_EXE_svc");
 
 /// The secret at the end of a link to this page, which is on the machine itself.
 fn code(program: &Program, url: &str, page: &str) -> Secret {
-    let port = program.listen.rsplit(':').next().unwrap();
-    let start = format!("http://localhost:{port}/{page}/");
+    let start = format!("http://{}/{page}/", program.listen);
     Secret::parse(url.strip_prefix(&start).unwrap_or_else(|| panic!("{url}"))).unwrap()
 }
 

@@ -7,4 +7,5 @@ pub(crate) mod kill_broadcast;
 pub(crate) mod kill_import;
 pub(crate) mod kill_inbound;
 pub(crate) mod kill_people;
+pub(crate) mod kill_refresh;
 pub(crate) mod kill_upload;

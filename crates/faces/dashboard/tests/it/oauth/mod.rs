@@ -1,5 +1,6 @@
 //! The OAuth endpoints and the consent page.
 
+mod assertions;
 mod authorize;
 pub(crate) mod bed;
 mod clients;
