@@ -143,7 +143,6 @@ async fn other_assertions_prove_nothing(kind: Kind) {
         format!("{none}."),
         format!("{whole}x"),
         "a.b.c".to_owned(),
-        String::new(),
     ] {
         let answer = signer.ask(&token, &[("client_id", &signer.id)]).await;
         assert_eq!(answer.status, 401, "{token}: {}", answer.text);
