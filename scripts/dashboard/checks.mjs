@@ -41,10 +41,12 @@ export async function check(view, name, folder) {
       const inline = getComputedStyle(one).display === "inline";
       return one.checkVisibility() && !inline && box.width > 1 && (box.height < 24 || box.width < 24) && !/checkbox|radio/.test(one.type ?? "") && box.bottom > 0;
     });
-    // What is cut must say so, and have its whole text in a title.
+    // Payloads are shown as they are, and there `null` is a value.
+    const texts = [...document.body.querySelectorAll("*")].filter((one) => one.checkVisibility() && !one.closest("pre, code, script"));
+    const own = texts.flatMap((one) => [...one.childNodes].filter(({ nodeType }) => nodeType === Node.TEXT_NODE).map(({ data }) => data)).join("\n");
     return {
       wide: document.documentElement.scrollWidth,
-      forgotten: document.body.innerText.match(new RegExp(forgotten))?.[0],
+      forgotten: own.match(new RegExp(forgotten))?.[0],
       small: small.map((one) => one.outerHTML.slice(0, 120)),
     };
   }, FORGOTTEN.source);

@@ -55,21 +55,22 @@ export async function states({ view, origin, folder }) {
   const { page } = view;
   const api = "**/api/v1/**";
   const isIdentity = (route) => route.request().url().endsWith("/me");
+  // A page that is left gets no answer, and a long poll may take longer than the page is open.
+  const changed = (change) => async (route) => {
+    if (route.request().url().includes("/events/live")) return route.continue();
+    const answer = await route.fetch().catch(() => undefined);
+    if (answer) await route.fulfill({ response: answer, json: change(await answer.json()) }).catch(() => undefined);
+  };
   const cases = {
     failed: (route) => (isIdentity(route) ? route.continue() : route.fulfill({ status: 500, json: { success: false, error: { type: "api_error", code: "internal_error", message: "Something went wrong on our side." }, request_id: "req_01m7y8an3svyntrgbjv54q8v9e" } })),
     loading: (route) => (isIdentity(route) ? route.continue() : undefined),
-    empty: async (route) => {
-      const answer = await route.fetch();
-      const body = await answer.json();
+    empty: changed((body) => {
       if (Array.isArray(body.data)) Object.assign(body, { data: [], has_more: false, next_cursor: null, ...(body.pagination && { pagination: { page: 1, pages: 0, limit: 50, total: 0 } }) });
       if (Array.isArray(body.data?.rows)) body.data.rows = [];
       if (Array.isArray(body.data?.grants)) body.data.grants = [];
-      await route.fulfill({ response: answer, json: body });
-    },
-    long: async (route) => {
-      const answer = await route.fetch();
-      await route.fulfill({ response: answer, json: lengthen(await answer.json()) });
-    },
+      return body;
+    }),
+    long: changed((body) => lengthen(body)),
   };
   for (const [state, answer] of Object.entries(cases)) {
     await page.route(api, answer);
@@ -82,12 +83,10 @@ export async function states({ view, origin, folder }) {
     }
     await page.unroute(api, answer);
   }
-  const fewScopes = async (route) => {
-    const answer = await route.fetch();
-    const body = await answer.json();
+  const fewScopes = changed((body) => {
     body.data.api_key.scopes = body.data.api_key.scopes.filter((scope) => scope !== "billing:read" && scope !== "webhooks:manage");
-    await route.fulfill({ response: answer, json: body });
-  };
+    return body;
+  });
   await page.route("**/api/v1/me", fewScopes);
   await page.goto(`${origin}/app/1/settings/billing`);
   await page.getByText("You cannot open Energy and billing").waitFor();

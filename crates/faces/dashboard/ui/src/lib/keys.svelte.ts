@@ -1,5 +1,6 @@
 // The one table of shortcuts: what the keys do, and what the `?` sheet lists.
 
+import { untrack } from "svelte";
 import { settings } from "./settings.svelte";
 
 export interface Shortcut {
@@ -27,7 +28,8 @@ class Keys {
 
   /** Adds the shortcuts of a part of the page, and returns what takes them away again. */
   add(shortcuts: readonly Shortcut[]): () => void {
-    this.#layers = [...this.#layers, shortcuts];
+    // Effects call this, and must not run again because of it.
+    this.#layers = [...untrack(() => this.#layers), shortcuts];
     return () => (this.#layers = this.#layers.filter((layer) => layer !== shortcuts));
   }
 
