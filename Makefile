@@ -46,7 +46,7 @@ test: ## run all tests; start and stop a PostgreSQL and a Redis for them
 	{ set +x; } 2>/dev/null; scripts/check-emitted-events $(EMITTED_EVENTS)
 
 # Built as the tests are, so that `make test` compiles nothing twice: `cargo build --all-targets` gives macros another profile.
-check: ## check formatting, lints, layers, tests, licences, the OpenAPI documents, clients generated from them, the dashboard and the chat page
+check: ## check formatting, lints, layers, tests, licences, the OpenAPI documents, clients generated from them, the dashboard's bundle and the chat page
 	scripts/setup --check
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
@@ -61,7 +61,6 @@ check: ## check formatting, lints, layers, tests, licences, the OpenAPI document
 	cargo test --workspace --no-run --locked
 	scripts/check-clients
 	scripts/check-chat-page
-	scripts/check-dashboard
 
 openapi: ## regenerate the OpenAPI documents and the tables of operations, roles, events, formulas, expressions and nodes of flows
 	@mkdir -p target

@@ -12,7 +12,7 @@ const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"
 /** Opens a page and notes whatever a browser complains about. */
 export async function open(browser, origin, { width, height = width < 720 ? 740 : 800, scheme = "light", state } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, reducedMotion: "reduce", hasTouch: width < 720, ...(state && { storageState: state }) });
-  context.setDefaultTimeout(20_000);
+  context.setDefaultTimeout(120_000);
   const mistakes = [];
   // An answer with the status of an error is noted by the browser too; what the page makes of it is checked on its own.
   const isAnswer = (text) => text.startsWith("Failed to load resource: the server responded");
