@@ -10,7 +10,7 @@ const [page_url, api_url, key, screenshot] = process.argv.slice(2);
 const browser = await launch();
 const page = await browser.newPage({ viewport: { width: 1280, height: 720 } });
 // The embedded model takes as long as the machine lets it.
-page.setDefaultTimeout(180_000);
+page.setDefaultTimeout(600_000);
 const mistakes = [];
 page.on("console", (message) => message.type() === "error" && mistakes.push(message.text()));
 page.on("pageerror", (error) => mistakes.push(String(error)));

@@ -15,8 +15,8 @@ from mcp.shared.auth import OAuthClientMetadata
 origin, key, person, cookies, *chosen = sys.argv[1:]
 ADDRESS = f"{origin}/api/v1/mcp"
 HEADERS = {"Authorization": f"Bearer {key}"}
-# `webbrowser` starts this program.
-os.environ["BROWSER"] = f"{sys.executable} {person} {cookies} allow %s"
+# `webbrowser` starts this program, and does not wait for it.
+os.environ["BROWSER"] = f"{sys.executable} {person} {cookies} open %s &"
 
 
 def worked(name, tools, called):

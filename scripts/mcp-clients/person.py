@@ -3,11 +3,13 @@
 
 usage: person.py COOKIES start LINK      creates the first account; the cookies stay in the file COOKIES
        person.py COOKIES allow URL       allows an app; prints where the browser was sent, and opens it if it is on this machine
+       person.py COOKIES open URL        the same for programs that begin to listen after they have opened the browser
 """
 
 import http.cookiejar
 import re
 import sys
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -73,11 +75,19 @@ def main():
         sys.exit(f"the app was not allowed: {status}\n{page}")
     print(target, flush=True)
     if re.match(r"http://(127\.0\.0\.1|localhost)[:/]", target):
+        # Where nobody listens, the program reads what is printed.
+        follow(target, attempts=120 if action == "open" else 1)
+
+
+def follow(target, attempts):
+    """Goes where the browser is sent."""
+    for attempt in range(attempts):
         try:
             urllib.request.urlopen(target).read()
+            return
         except urllib.error.URLError:
-            # Where nobody listens, the program reads what is printed.
-            pass
+            if attempt + 1 < attempts:
+                time.sleep(0.5)
 
 
 main()
