@@ -63,7 +63,7 @@ fn build(registry: &Registry, contract: Contract, version: &str) -> Result<(Valu
     let mut paths: Map<String, Value> = Map::new();
     let mut schemas: BTreeMap<String, Value> = BTreeMap::new();
     let mut tags: Vec<(&str, &str)> = Vec::new();
-    let mut responses = responses();
+    let mut message = None;
     for registered in registry.operations().iter().filter(|registered| contract.holds(registered.meta())) {
         let meta = registered.meta();
         let describe = registered.describe();
@@ -100,7 +100,7 @@ fn build(registry: &Registry, contract: Contract, version: &str) -> Result<(Valu
             "securitySchemes": { SECURITY_SCHEME: security_scheme() },
             "parameters": shared_parameters(),
             "headers": headers(),
-            "responses": responses,
+            "responses": responses(message.as_ref()),
             "schemas": schemas,
         },
     });
@@ -284,18 +284,6 @@ fn operation_responses(meta: &Meta, describe: &Describe) -> Value {
 /// The statuses of errors that can be JSON-RPC messages.
 const JSON_RPC_ERRORS: [u16; 3] = [400, 403, 404];
 
-/// Adds the responses that are an envelope before the message was read, and a JSON-RPC message after that.
-fn add_json_rpc_errors(responses: &mut Value, message: &Value) {
-    for status in JSON_RPC_ERRORS {
-        let mut response = responses[format!("Error{status}")].clone();
-        let described = response["description"].as_str().unwrap_or_default();
-        response["description"] = format!("A JSON-RPC error, or {described}").into();
-        let schema = &mut response["content"]["application/json"]["schema"];
-        *schema = json!({ "anyOf": [schema.clone(), message] });
-        responses[format!("JsonRpcError{status}")] = response;
-    }
-}
-
 /// Returns the schema of the envelope around an answer's own fields.
 fn envelope_schema(own: &Value) -> Value {
     let mut fields = Map::new();
@@ -355,28 +343,37 @@ fn headers() -> Value {
     })
 }
 
-/// Returns one response for each error status, with the codes that it may carry.
-fn responses() -> Value {
+/// Returns one response for each error status, with the codes that it may carry. With the schema of JSON-RPC messages, also
+/// those that are an envelope before the message was read, and a message after that.
+fn responses(message: Option<&Value>) -> Value {
     let mut by_status: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
     for code in Code::ALL {
         by_status.entry(code.status()).or_default().push(code.as_str());
     }
-    let responses: Map<String, Value> = by_status
-        .iter()
-        .map(|(status, codes)| {
-            let mut headers = header_references();
-            if let (429 | 409, Value::Object(headers)) = (status, &mut headers) {
-                headers.insert("Retry-After".into(), json!({ "$ref": "#/components/headers/Retry-After" }));
-            }
-            let response = json!({
-                "description": format!("`error.code` is one of: {}.", codes.join(", ")),
-                "headers": headers,
-                "content": { "application/json": { "schema": { "$ref": "#/components/schemas/ErrorResponse" } } },
-            });
-            (format!("Error{status}"), response)
-        })
-        .collect();
+    let envelope = json!({ "$ref": "#/components/schemas/ErrorResponse" });
+    let mut responses = Map::new();
+    for (status, codes) in by_status {
+        let about = format!("`error.code` is one of: {}.", codes.join(", "));
+        if let Some(message) = message.filter(|_| JSON_RPC_ERRORS.contains(&status)) {
+            let about = format!("A JSON-RPC error, or {about}");
+            let schema = json!({ "anyOf": [envelope, message] });
+            responses.insert(format!("JsonRpcError{status}"), error_response(status, &about, &schema));
+        }
+        responses.insert(format!("Error{status}"), error_response(status, &about, &envelope));
+    }
     Value::Object(responses)
+}
+
+fn error_response(status: u16, about: &str, schema: &Value) -> Value {
+    let mut headers = header_references();
+    if let (429 | 409, Value::Object(headers)) = (status, &mut headers) {
+        headers.insert("Retry-After".into(), json!({ "$ref": "#/components/headers/Retry-After" }));
+    }
+    json!({
+        "description": about,
+        "headers": headers,
+        "content": { "application/json": { "schema": schema } },
+    })
 }
 
 fn error_schema() -> Value {
