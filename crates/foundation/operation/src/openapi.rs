@@ -79,10 +79,8 @@ fn build(registry: &Registry, contract: Contract, version: &str) -> Result<(Valu
             }
             schemas.insert(name.clone(), schema);
         }
-        if meta.json_rpc
-            && let Some(message) = describe.successes.first()
-        {
-            add_json_rpc_errors(&mut responses, &message.fields);
+        if let Some(success) = describe.successes.first().filter(|_| meta.json_rpc) {
+            message = Some(success.fields.clone());
         }
         let path = paths.entry(meta.path).or_insert_with(|| json!({}));
         if let Some(path) = path.as_object_mut() {
