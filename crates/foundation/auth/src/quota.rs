@@ -15,6 +15,8 @@ use store::{Db, Read, Tx, each};
 pub struct Quotas {
     db: Db,
     state: Mutex<State>,
+    /// Held while counts are written: totals that are read later must not be replaced by earlier ones.
+    writing: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
@@ -44,7 +46,7 @@ impl Count {
 impl Quotas {
     /// Creates counters that are stored in `db`.
     pub fn new(db: Db) -> Self {
-        Self { db, state: Mutex::default() }
+        Self { db, state: Mutex::default(), writing: tokio::sync::Mutex::default() }
     }
 
     /// Returns the requests of a key's lineage in the month of `now`. Reads the database once per key and month.
@@ -116,6 +118,7 @@ impl Quotas {
     /// Writes the pending counts, then reads the totals, which include the requests of other replicas. Returns
     /// `false` if nothing was pending. If the database fails, the counts stay pending for the next call.
     pub async fn flush(&self) -> Result<bool> {
+        let _turn = self.writing.lock().await;
         let (pending, month) = self.take_pending();
         if pending.is_empty() {
             return Ok(false);
