@@ -15,7 +15,7 @@ const FOUND: u64 = 8;
 /// The most operations that a search returns.
 const MOST_FOUND: u64 = 25;
 
-/// Returns the definitions, in the order of [`NAMES`].
+/// Returns the definitions, in the order of `names::NAMES`.
 pub(super) fn definitions() -> [Value; 5] {
     let call = |name: &str, about: &str, annotations: Value| {
         let properties = json!({
