@@ -22,7 +22,6 @@ export default defineConfig(({ command }) => ({
         // What pages share is one file each, so that the names do not depend on which pages share it.
         codeSplitting: {
           groups: [
-            { name: "canvas", test: /node_modules\/(@xyflow|d3-)/ },
             { name: "svelte", test: /node_modules/ },
             { name: "lib", test: /\/src\/(lib|text)/ },
           ],
