@@ -159,6 +159,8 @@ impl Tenant {
                 client_request_id: None,
                 interface: None,
                 trace_id: Some("4bf92f3577b34da6a3ce929d0e0e4736".to_owned()),
+                message: None,
+                param: None,
             });
         }
         let written = async || (self.rows(app, "request_logs").await >= before + count).then_some(());
