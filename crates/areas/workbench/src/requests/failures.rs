@@ -126,7 +126,7 @@ fn grouped(rows: Vec<LoggedRow>) -> Vec<RequestFailureGroup> {
         group.first_at = row.created_at;
     }
     let mut groups: Vec<_> = groups.into_values().collect();
-    groups.sort_by(|one, other| (other.requests, other.last_at).cmp(&(one.requests, one.last_at)));
+    groups.sort_by_key(|group| std::cmp::Reverse((group.requests, group.last_at)));
     groups.truncate(MOST_GROUPS);
     groups
 }
