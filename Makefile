@@ -66,13 +66,14 @@ openapi: ## regenerate the OpenAPI documents and the tables of operations, roles
 	@mkdir -p target
 	cargo run -q --locked -p server -- openapi > target/openapi.public.json
 	cargo run -q --locked -p server -- openapi --partner > target/openapi.partner.json
+	cargo run -q --locked -p server -- openapi --dashboard > target/openapi.dashboard.json
 	cargo run -q --locked -p server -- openapi --table > target/operations.txt
 	cargo run -q --locked -p server -- openapi --events > target/events.md
 	cargo run -q --locked -p server -- openapi --formulas > target/formulas.md
 	cargo run -q --locked -p server -- openapi --expressions > target/expressions.md
 	cargo run -q --locked -p server -- openapi --flow-nodes > target/flow-nodes.md
 	cargo run -q --locked -p server -- openapi --roles > target/roles.txt
-	mv target/openapi.public.json target/openapi.partner.json .
+	mv target/openapi.public.json target/openapi.partner.json target/openapi.dashboard.json .
 	mv target/operations.txt target/roles.txt target/events.md target/formulas.md target/expressions.md target/flow-nodes.md docs/
 
 bench: ## run the benchmarks and write docs/benchmarks.md

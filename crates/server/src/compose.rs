@@ -42,7 +42,7 @@ use tokio::sync::watch;
 use webhooks::Deliveries;
 
 /// All groups. Each can use what those before it have started, and what any of them declares.
-const GROUPS: [Group; 25] = [
+const GROUPS: [Group; 26] = [
     operation::FOUNDATION,
     transfer::ENGINE,
     variables::GROUP,
@@ -65,6 +65,7 @@ const GROUPS: [Group; 25] = [
     inbound::GROUP,
     flows::GROUP,
     automations::GROUP,
+    workbench::GROUP,
     dashboard::PAGES,
     dashboard::OAUTH,
     mcp::GROUP,

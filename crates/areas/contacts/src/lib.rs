@@ -7,6 +7,7 @@
 mod activity;
 mod consents;
 mod contact_fields;
+mod dashboard;
 mod edit;
 mod enrich;
 mod group;
@@ -59,6 +60,7 @@ impl Domain for Contacts {
             Box::new(imports::template::GetContactImportTemplate),
             Box::new(lists::reference::NormalizePhone),
             Box::new(edit::operations::GetContact),
+            Box::new(dashboard::FindContactWorkspace),
             Box::new(edit::operations::UpdateContact),
             Box::new(edit::operations::DeleteContact),
             Box::new(notes::ListContactNotes),

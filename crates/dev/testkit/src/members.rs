@@ -32,6 +32,13 @@ impl TestApp {
         self.db().write(move |tx| made(tx, workspace, role)).await.unwrap()
     }
 
+    /// Makes the account of a member an operator of the installation.
+    pub async fn make_operator(&self, member: &Member) {
+        let account = &member.session.account;
+        self.sql(format!("UPDATE accounts SET operator = TRUE WHERE id = '{account}'")).await;
+        self.service.pipeline.session_tokens.forget();
+    }
+
     /// Issues a token for a member, to be sent like the secret of a key. It is valid for five minutes.
     pub fn token(&self, member: &Member, env: Env) -> Key {
         let (tokens, now) = (&self.service.pipeline.session_tokens, self.db().now());
@@ -91,6 +98,6 @@ fn made(tx: &mut Tx, workspace: WorkspaceId, role: MemberRole) -> model::Result<
             (sessions::address.eq("127.0.0.1"), sessions::user_agent.eq("test")),
         ))
         .execute(tx.connection())?;
-    let session = MemberSession { account, member, session, authenticated_at: now };
+    let session = MemberSession { account, member, session, authenticated_at: now, role, is_operator: false };
     Ok(Member { session, workspace, keys })
 }

@@ -13,6 +13,7 @@ pub struct Contracts {
     version: &'static str,
     public: Copies,
     partner: Copies,
+    dashboard: Copies,
 }
 
 #[derive(Default)]
@@ -30,7 +31,13 @@ enum Reader {
 impl Contracts {
     /// Creates the documents of all registered operations, with this version (such as `v0.1.0`).
     pub fn new(registry: Arc<Registry>, version: &'static str) -> Self {
-        Self { registry, version, public: Copies::default(), partner: Copies::default() }
+        Self {
+            registry,
+            version,
+            public: Copies::default(),
+            partner: Copies::default(),
+            dashboard: Copies::default(),
+        }
     }
 
     fn answer(&self, request: &HttpRequest, contract: Contract, reader: Reader) -> HttpResponse {
@@ -48,6 +55,7 @@ impl Contracts {
         let (copies, name) = match contract {
             Contract::Public => (&self.public, "openapi.public.json"),
             Contract::Partner => (&self.partner, "openapi.partner.json"),
+            Contract::Dashboard => (&self.dashboard, "openapi.dashboard.json"),
         };
         let place = match reader {
             Reader::Program => &copies.published,

@@ -31,6 +31,8 @@ pub struct Account {
     pub disabled_at: Option<Timestamp>,
     /// When the object was created.
     pub created_at: Timestamp,
+    /// The language in which the dashboard speaks to the person, such as `en` or `pt-BR`.
+    pub locale: String,
 }
 
 impl Account {
@@ -160,6 +162,57 @@ pub fn enable(tx: &mut Tx, id: &AccountId, by: &Actor) -> Result<Account> {
     let account = find(tx, id)?;
     audit::record(tx, Entry::new(by.clone(), "account.enabled", id.as_str()))?;
     Ok(account)
+}
+
+/// Returns at most `most` accounts after `after`, oldest first, also disabled ones.
+pub fn page(read: &mut Read, after: Option<&AccountId>, most: i64) -> Result<Vec<Account>> {
+    let mut query =
+        accounts::table.order(accounts::id.asc()).limit(most).select(Account::as_select()).into_boxed();
+    if let Some(after) = after {
+        query = query.filter(accounts::id.gt(after.as_str().to_owned()));
+    }
+    Ok(query.load(read.connection())?)
+}
+
+/// Changes the name and the language of an account. What is not given stays.
+///
+/// # Errors
+/// `not_found`; `validation_error` for the name or the language.
+pub fn set_profile(
+    tx: &mut Tx,
+    id: &AccountId,
+    name: Option<&str>,
+    locale: Option<&str>,
+    by: &Actor,
+) -> Result<Account> {
+    lock(tx, id)?;
+    let before = find(tx, id)?;
+    let name = name.map_or(Ok(before.name.as_str()), checked_name)?;
+    let locale = locale.unwrap_or(&before.locale);
+    if !is_locale(locale) {
+        return Err(Error::invalid("locale", "must be a language such as es or pt-BR"));
+    }
+    let now = tx.now();
+    diesel::update(accounts::table.find(id))
+        .set((accounts::name.eq(name), accounts::locale.eq(locale), accounts::updated_at.eq(now)))
+        .execute(tx.connection())?;
+    let entry = Entry::new(by.clone(), "account.changed", id.as_str());
+    let details = json!({
+        "before": { "name": before.name, "locale": before.locale }, "after": { "name": name, "locale": locale },
+    });
+    audit::record(tx, entry.details(details))?;
+    find(tx, id)
+}
+
+/// Returns whether a text names a language, such as `es` or `pt-BR`.
+fn is_locale(text: &str) -> bool {
+    let (language, region) = text.split_once('-').map_or((text, None), |(first, rest)| (first, Some(rest)));
+    let is_language =
+        (2..=3).contains(&language.len()) && language.bytes().all(|letter| letter.is_ascii_lowercase());
+    is_language
+        && region.is_none_or(|region| {
+            region.len() == 2 && region.bytes().all(|letter| letter.is_ascii_uppercase())
+        })
 }
 
 /// Sets the password of an account.

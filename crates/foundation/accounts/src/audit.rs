@@ -150,3 +150,39 @@ pub fn recent(read: &mut Read, workspace: Option<WorkspaceId>, limit: i64) -> Re
         None => query.filter(audit_log::workspace_id.is_null()).load(read.connection())?,
     })
 }
+
+/// The changes to look for.
+#[derive(Debug, Clone, Default)]
+pub struct Search {
+    /// Those older than this one.
+    pub before: Option<AuditId>,
+    /// Those of this account.
+    pub account: Option<AccountId>,
+    /// Those with this action, such as `key.created`.
+    pub action: Option<String>,
+    /// Those of this object.
+    pub target: Option<String>,
+}
+
+/// Returns at most `most` changes of a workspace, newest first.
+pub fn search(read: &mut Read, workspace: WorkspaceId, search: &Search, most: i64) -> Result<Vec<Recorded>> {
+    let mut query = audit_log::table
+        .filter(audit_log::workspace_id.eq(workspace))
+        .order(audit_log::id.desc())
+        .limit(most)
+        .select(Recorded::as_select())
+        .into_boxed();
+    if let Some(before) = &search.before {
+        query = query.filter(audit_log::id.lt(before.as_str().to_owned()));
+    }
+    if let Some(account) = &search.account {
+        query = query.filter(audit_log::account_id.eq(account.as_str().to_owned()));
+    }
+    if let Some(action) = &search.action {
+        query = query.filter(audit_log::action.eq(action.clone()));
+    }
+    if let Some(target) = &search.target {
+        query = query.filter(audit_log::target.eq(target.clone()));
+    }
+    Ok(query.load(read.connection())?)
+}

@@ -196,6 +196,19 @@ fn used() -> Error {
     Error::new(Code::LinkUsed, "This link was used already. Each link works once.")
 }
 
+/// Returns the invitations of a workspace that can still be accepted, oldest first.
+pub fn invitations(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<Link>> {
+    let now = read.now();
+    Ok(one_time_links::table
+        .filter(one_time_links::workspace_id.eq(workspace))
+        .filter(one_time_links::purpose.eq(Purpose::Invitation))
+        .filter(one_time_links::used_at.is_null())
+        .filter(one_time_links::expires_at.gt(now))
+        .order((one_time_links::created_at.asc(), one_time_links::member_id.asc()))
+        .select(Link::as_select())
+        .load(read.connection())?)
+}
+
 /// Ends the links of an account.
 pub(crate) fn withdraw_of_account(tx: &mut Tx, account: &AccountId) -> Result<()> {
     let now = tx.now();

@@ -127,6 +127,16 @@ pub fn of_member(read: &mut Read, place: Place) -> Result<Option<Membership>> {
     Ok(with_roles(read, rows)?.into_iter().next())
 }
 
+/// Returns the memberships of a workspace, in the order of their members.
+pub fn of_workspace(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<Membership>> {
+    let rows = memberships::table
+        .filter(memberships::workspace_id.eq(workspace))
+        .order(memberships::member_id.asc())
+        .select(Row::as_select())
+        .load(read.connection())?;
+    with_roles(read, rows)
+}
+
 /// Copies the new role of a member to its keys. A role with fewer rights ends what apps may do that the member has
 /// authorized. Returns the ids of the keys of these apps. The member need not have an account.
 ///

@@ -12,6 +12,7 @@ diesel::table! {
         disabled_at -> Nullable<Timestamp>,
         created_at -> Timestamp,
         updated_at -> Timestamp,
+        locale -> Text,
     }
 }
 

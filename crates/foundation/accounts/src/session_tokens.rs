@@ -11,7 +11,7 @@ use auth::keys::{KeyKind, StoredKey};
 use auth::{Cache, Directory, Identity, Seal};
 use diesel::prelude::*;
 use model::{
-    AccountId, Env, KeyId, KeyOwner, MemberId, MemberSession, Principal, Result, SessionId, Timestamp,
+    AccountId, Env, Error, KeyId, KeyOwner, MemberId, MemberSession, Principal, Result, SessionId, Timestamp,
     WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
@@ -47,6 +47,7 @@ struct Standing {
     live_key: KeyId,
     test_key: KeyId,
     authenticated_at: Timestamp,
+    is_operator: bool,
     /// When it ends, unless it is used or revoked before.
     ends_at: Timestamp,
     is_over: bool,
@@ -124,19 +125,20 @@ impl SessionTokens {
             Env::Test => &standing.test_key,
         };
         let key = self.directory.key_by_id(id).await?;
-        Ok(key.filter(|key| is_of(key, &claims)).map(|key| Identity {
-            key,
-            principal: Principal::Member(MemberSession {
-                account: claims.sub,
-                member: claims.mem,
-                session: claims.sid,
-                // Both are true. The cached row may be older than the last proof, and the token too.
-                authenticated_at: standing
-                    .authenticated_at
-                    .max(Timestamp::from_millis(claims.auth_time.saturating_mul(1_000))),
-            }),
-            scopes: None,
-        }))
+        let Some(key) = key.filter(|key| is_of(key, &claims)) else { return Ok(None) };
+        let role = key.role.ok_or_else(|| Error::internal("the key of a member has no role"))?;
+        let principal = Principal::Member(MemberSession {
+            account: claims.sub,
+            member: claims.mem,
+            session: claims.sid,
+            // Both are true. The cached row may be older than the last proof, and the token too.
+            authenticated_at: standing
+                .authenticated_at
+                .max(Timestamp::from_millis(claims.auth_time.saturating_mul(1_000))),
+            role,
+            is_operator: standing.is_operator,
+        });
+        Ok(Some(Identity { key, principal, scopes: None }))
     }
 
     /// Returns whether a session is still open for a member of a workspace. For responses that last longer than a token.
@@ -168,7 +170,7 @@ fn is_of(key: &StoredKey, claims: &SessionClaims) -> bool {
 /// Reads a session with its account and its membership in the workspace.
 fn find(read: &mut Read, session: &SessionId, workspace: WorkspaceId) -> Result<Option<Standing>> {
     type Row = (
-        (AccountId, Option<Timestamp>),
+        (AccountId, bool, Option<Timestamp>),
         (MemberId, KeyId, KeyId),
         (Timestamp, Timestamp, Timestamp, Option<Timestamp>),
     );
@@ -178,20 +180,25 @@ fn find(read: &mut Read, session: &SessionId, workspace: WorkspaceId) -> Result<
         .filter(sessions::id.eq(session))
         .filter(memberships::workspace_id.eq(workspace))
         .select((
-            (accounts::id, accounts::disabled_at),
+            (accounts::id, accounts::operator, accounts::disabled_at),
             (memberships::member_id, memberships::live_key_id, memberships::test_key_id),
             (sessions::authenticated_at, sessions::last_seen_at, sessions::ends_at, sessions::revoked_at),
         ))
         .first(read.connection())
         .optional()?;
     Ok(row.map(
-        |((account, disabled), (member, live_key, test_key), (authenticated_at, seen, ends, revoked))| {
+        |(
+            (account, is_operator, disabled),
+            (member, live_key, test_key),
+            (authenticated_at, seen, ends, revoked),
+        )| {
             Standing {
                 account,
                 member,
                 live_key,
                 test_key,
                 authenticated_at,
+                is_operator,
                 ends_at: ends.min(seen.plus_seconds(IDLE_SECONDS)),
                 is_over: revoked.is_some() || disabled.is_some(),
             }

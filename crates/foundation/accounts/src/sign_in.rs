@@ -97,7 +97,7 @@ impl SignIn {
     /// # Errors
     /// As [`SignIn::attempt`]; `not_found` if the session has ended.
     pub async fn step_up(&self, session: &SessionId, password: String, address: IpAddr) -> Result<Secret> {
-        let (account, counter, proof) = self.prove_session(session, password, address).await?;
+        let (account, counter, proof) = self.prove_session(session, password, Some(address)).await?;
         let session = session.clone();
         self.db
             .write(move |tx| {
@@ -120,19 +120,34 @@ impl SignIn {
         new: String,
         address: IpAddr,
     ) -> Result<Secret> {
-        let account = self.account_of(session).await?;
-        let email = Email::parse(&account.email)?;
-        passwords::check_new(&new, &email)?;
-        let (account, counter, proof) = self.prove_session(session, current, address).await?;
-        let hash = self.passwords.hash(new, &email).await?;
+        let (account, counter, proof, hash) = self.new_password(session, current, new, Some(address)).await?;
         let session = session.clone();
         self.db
             .write(move |tx| {
-                guessing::succeed(tx, &counter)?;
-                proof.confirm(tx, &account.id)?;
                 let by = Actor::Account(account.id.clone(), Some(address));
-                set_password(tx, &account.id, &hash, Some(&session), &by)?;
+                replace_password(tx, (&account, &counter, &proof), &hash, Some(&session), &by)?;
                 sessions::rotate(tx, &session)
+            })
+            .await
+    }
+
+    /// Replaces the password of a session's account, and ends all its sessions, this one too: whoever asks through the API
+    /// cannot be handed the new secret of a cookie.
+    ///
+    /// # Errors
+    /// As [`SignIn::change_password`].
+    pub async fn change_password_and_sign_out(
+        &self,
+        session: &SessionId,
+        current: String,
+        new: String,
+        address: Option<IpAddr>,
+    ) -> Result<()> {
+        let (account, counter, proof, hash) = self.new_password(session, current, new, address).await?;
+        self.db
+            .write(move |tx| {
+                let by = Actor::Account(account.id.clone(), address);
+                replace_password(tx, (&account, &counter, &proof), &hash, None, &by)
             })
             .await
     }
@@ -190,13 +205,31 @@ impl SignIn {
             .await
     }
 
+    /// Proves the current password, and checks and hashes the new one.
+    async fn new_password(
+        &self,
+        session: &SessionId,
+        current: String,
+        new: String,
+        address: Option<IpAddr>,
+    ) -> Result<(Account, Counter, Proof, PasswordHash)> {
+        let account = self.account_of(session).await?;
+        let email = Email::parse(&account.email)?;
+        passwords::check_new(&new, &email)?;
+        let (account, counter, proof) = self.prove_session(session, current, address).await?;
+        let hash = self.passwords.hash(new, &email).await?;
+        Ok((account, counter, proof, hash))
+    }
+
     async fn prove_session(
         &self,
         session: &SessionId,
         password: String,
-        address: IpAddr,
+        address: Option<IpAddr>,
     ) -> Result<(Account, Counter, Proof)> {
-        self.count_address(address).await?;
+        if let Some(address) = address {
+            self.count_address(address).await?;
+        }
         let account = self.account_of(session).await?;
         let counter = Counter::of_session(&self.seal, session);
         let proof = self.prove(&counter, account.password_hash.clone(), password).await?;
@@ -259,6 +292,19 @@ fn wrong() -> Error {
 
 fn reset_of(account: Option<AccountId>) -> Result<AccountId> {
     account.ok_or_else(|| Error::internal("a link for a new password names no account"))
+}
+
+/// Sets a password if the current one is still the one that was proved.
+fn replace_password(
+    tx: &mut Tx,
+    (account, counter, proof): (&Account, &Counter, &Proof),
+    hash: &PasswordHash,
+    kept: Option<&SessionId>,
+    by: &Actor,
+) -> Result<()> {
+    guessing::succeed(tx, counter)?;
+    proof.confirm(tx, &account.id)?;
+    set_password(tx, &account.id, hash, kept, by)
 }
 
 /// Sets a password and ends what the old one has opened.

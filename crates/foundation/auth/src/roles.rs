@@ -1,35 +1,72 @@
 //! The roles of members, and what each of them may do. The table here is the only list; `docs/roles.txt` is printed
 //! from it.
 
-use model::{Code, Error, MemberRole, Result, Scope, ScopeSet, text_enum};
+use model::{Code, Error, MemberRole, MemberSession, Result, Scope, ScopeSet, text_enum};
 
 text_enum! {
-    /// What a member may do that no scope covers, because no operation of the API does it.
+    /// What a member may do that no scope covers. Operations of the dashboard state one (`session = "…"`).
     #[derive(Hash, PartialOrd, Ord)]
     pub enum Permission {
-        /// End the workspace.
-        EndWorkspace = "end_workspace",
-        /// Make members owners, and take that from them.
-        MakeOwners = "make_owners",
+        /// Read and change the own account.
+        Account = "account",
+        /// Create, change, rotate and revoke API keys, and set their budgets.
+        ManageKeys = "keys:manage",
+        /// Read the log of requests.
+        ReadLogs = "logs:read",
         /// Invite and remove members, and set roles below owner.
-        ManageTeam = "manage_team",
-        /// Create and revoke API keys.
-        ManageKeys = "manage_keys",
-        /// Set the budgets of keys.
-        SetBudgets = "set_budgets",
-        /// Authorize OAuth apps, and end what apps of others in the workspace may do.
-        AuthorizeApps = "authorize_apps",
-        /// Create OAuth apps of the workspace, and change their secrets.
-        ManageApps = "manage_apps",
-        /// Change the plan and the ways to pay, and buy Energy.
-        ManageBilling = "manage_billing",
-        /// Connect channels and change their credentials.
-        ConnectChannels = "connect_channels",
+        ManageTeam = "team:manage",
         /// Change the profile of the business.
-        ManageBusiness = "manage_business",
+        ManageBusiness = "business:manage",
+        /// Connect channels and change their credentials.
+        ConnectChannels = "channels:connect",
+        /// Close, reopen and snooze conversations.
+        CloseConversations = "conversations:close",
         /// Read the audit log.
-        ReadAuditLog = "read_audit_log",
+        ReadAuditLog = "audit:read",
+        /// Change the name of the workspace, and follow its first steps.
+        ManageWorkspace = "workspace:manage",
+        /// Manage the installation. No role has it: it belongs to accounts of operators.
+        ManageInstallation = "installation:manage",
+        /// End the workspace.
+        EndWorkspace = "workspace:end",
+        /// Make members owners, and take that from them.
+        MakeOwners = "owners:make",
+        /// Authorize OAuth apps, and end what apps of others in the workspace may do.
+        AuthorizeApps = "apps:authorize",
+        /// Create OAuth apps of the workspace, and change their secrets.
+        ManageApps = "apps:manage",
+        /// Change the plan and the ways to pay, and buy Energy.
+        ManageBilling = "billing:manage",
     }
+}
+
+impl Permission {
+    /// Reads a permission at compile time; a word that is not in the list does not compile.
+    #[must_use]
+    pub const fn literal(text: &str) -> Self {
+        let mut rest: &[Self] = &Self::ALL;
+        while let [first, others @ ..] = rest {
+            if same(first.as_str(), text) {
+                return *first;
+            }
+            rest = others;
+        }
+        #[expect(clippy::panic, reason = "it runs at compile time, where it is an error of the compiler")]
+        {
+            panic!("no such permission")
+        }
+    }
+}
+
+const fn same(one: &str, other: &str) -> bool {
+    let (mut one, mut other) = (one.as_bytes(), other.as_bytes());
+    while let ([x, rest_of_one @ ..], [y, rest_of_other @ ..]) = (one, other) {
+        if *x != *y {
+            return false;
+        }
+        (one, other) = (rest_of_one, rest_of_other);
+    }
+    one.is_empty() && other.is_empty()
 }
 
 /// The changes that belong to the work of an agent: inbox, contacts, tasks, files, quick replies.
@@ -77,27 +114,35 @@ pub fn scopes(role: MemberRole) -> ScopeSet {
 
 /// Returns whether a role has a permission.
 pub fn permits(role: MemberRole, permission: Permission) -> bool {
-    match role {
-        MemberRole::Owner => true,
-        MemberRole::Admin => !matches!(permission, Permission::EndWorkspace | Permission::MakeOwners),
-        MemberRole::Manager | MemberRole::Agent | MemberRole::Viewer => false,
+    use Permission::{Account, CloseConversations, EndWorkspace, MakeOwners, ManageInstallation};
+    match (permission, role) {
+        (ManageInstallation, _) => false,
+        (Account, _) | (_, MemberRole::Owner) => true,
+        (EndWorkspace | MakeOwners, _) => false,
+        (_, MemberRole::Admin) => true,
+        (CloseConversations, MemberRole::Manager | MemberRole::Agent) => true,
+        (_, MemberRole::Manager | MemberRole::Agent | MemberRole::Viewer) => false,
     }
 }
 
-/// Returns an error unless the role has the permission.
+/// Returns an error unless a member who has signed in has the permission, by the role or as an operator.
 ///
 /// # Errors
 /// `missing_scope` with the permission as `param`.
-pub fn expect(role: MemberRole, permission: Permission) -> Result<()> {
-    if permits(role, permission) {
-        return Ok(());
-    }
-    let message = format!("The role `{}` does not include `{}`.", role.as_str(), permission.as_str());
+pub fn expect(member: &MemberSession, permission: Permission) -> Result<()> {
+    let message = match permission {
+        Permission::ManageInstallation if member.is_operator => return Ok(()),
+        Permission::ManageInstallation => {
+            "This is for the operators of the installation. `svc operator link` makes one.".to_owned()
+        }
+        other if permits(member.role, other) => return Ok(()),
+        other => format!("The role `{}` does not include `{}`.", member.role.as_str(), other.as_str()),
+    };
     Err(Error::new(Code::MissingScope, message).param(permission.as_str()))
 }
 
-/// Returns whether a member may give somebody a role, or take it from somebody who has it: with `manage_team`, and for
-/// owners with `make_owners`.
+/// Returns whether a member may give somebody a role, or take it from somebody who has it: with `team:manage`, and for
+/// owners with `owners:make`.
 pub fn may_set(own: MemberRole, other: MemberRole) -> bool {
     let needed = match other {
         MemberRole::Owner => Permission::MakeOwners,
@@ -126,6 +171,14 @@ mod tests {
                     "{higher:?} {permission:?}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn no_role_manages_the_installation() {
+        for role in MemberRole::ALL {
+            assert!(!permits(role, Permission::ManageInstallation), "{role:?}");
+            assert!(permits(role, Permission::Account), "{role:?}");
         }
     }
 

@@ -41,6 +41,7 @@ diesel::table! {
         blocked_reason -> Nullable<Text>,
         created_at -> Timestamp,
         updated_at -> Timestamp,
+        first_steps_hidden -> Bool,
     }
 }
 

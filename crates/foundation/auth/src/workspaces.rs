@@ -135,6 +135,45 @@ pub fn create(tx: &mut Tx, new: &NewWorkspace) -> Result<WorkspaceRecord> {
     by_id(tx, id)
 }
 
+/// Changes the name of a workspace.
+///
+/// # Errors
+/// `validation_error`, `workspace_not_found`.
+pub fn rename(tx: &mut Tx, workspace: WorkspaceId, name: &str) -> Result<WorkspaceRecord> {
+    let (name, now) = (checked_name(name)?, tx.now());
+    let changed = diesel::update(workspaces::table.find(workspace))
+        .set((workspaces::name.eq(name), workspaces::updated_at.eq(now)))
+        .execute(tx.connection())?;
+    if changed == 0 { Err(unknown()) } else { by_id(tx, workspace) }
+}
+
+/// Returns whether the people of a workspace have put the list of first steps away.
+///
+/// # Errors
+/// `workspace_not_found`.
+pub fn first_steps_hidden(read: &mut Read, workspace: WorkspaceId) -> Result<bool> {
+    let query = workspaces::table.find(workspace).select(workspaces::first_steps_hidden);
+    query.first(read.connection()).optional()?.ok_or_else(unknown)
+}
+
+/// Puts the list of first steps away, or shows it again.
+pub fn hide_first_steps(tx: &mut Tx, workspace: WorkspaceId, hidden: bool) -> Result<()> {
+    diesel::update(workspaces::table.find(workspace))
+        .set(workspaces::first_steps_hidden.eq(hidden))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// Returns a slug made from a name: `Acme & Sons` gives `acme-sons`. It is not valid for every name.
+pub fn slug_of(name: &str) -> String {
+    let words: String = name
+        .to_lowercase()
+        .chars()
+        .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { ' ' })
+        .collect();
+    words.split_whitespace().collect::<Vec<_>>().join("-").chars().take(40).collect()
+}
+
 /// Returns whether `text` is a valid slug: `^[a-z0-9](-?[a-z0-9]){2,39}$`, and not only digits.
 pub fn is_slug(text: &str) -> bool {
     let letters = |part: &str| {
@@ -194,6 +233,17 @@ pub fn find(read: &mut Read, id_or_slug: &str) -> Result<WorkspaceRecord> {
         .first(read.connection())
         .optional()?;
     Ok(row.ok_or_else(unknown)?.record())
+}
+
+/// Returns at most `most` workspaces after `after`, oldest first.
+pub fn page(read: &mut Read, after: WorkspaceId, most: i64) -> Result<Vec<WorkspaceRecord>> {
+    let rows: Vec<StoredWorkspace> = workspaces::table
+        .filter(workspaces::id.gt(after))
+        .order(workspaces::id.asc())
+        .limit(most)
+        .select(StoredWorkspace::as_select())
+        .load(read.connection())?;
+    Ok(rows.into_iter().map(StoredWorkspace::record).collect())
 }
 
 /// Returns all workspaces, oldest first.

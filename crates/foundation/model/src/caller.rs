@@ -2,8 +2,8 @@
 
 use crate::text_enum;
 use crate::{
-    AccountId, Actor, ActorType, Cause, Chain, Code, ContactId, Error, JsonText, KeyId, MemberId, PartnerId,
-    RequestId, RequestRef, Result, Scope, ScopeSet, SessionId, Timestamp, Trace, WorkspaceId,
+    AccountId, Actor, ActorType, Cause, Chain, Code, ContactId, Error, JsonText, KeyId, MemberId, MemberRole,
+    PartnerId, RequestId, RequestRef, Result, Scope, ScopeSet, SessionId, Timestamp, Trace, WorkspaceId,
 };
 use std::sync::Arc;
 
@@ -206,11 +206,18 @@ pub struct MemberSession {
     pub session: SessionId,
     /// When the account last proved who it is.
     pub authenticated_at: Timestamp,
+    /// The role of the member.
+    pub role: MemberRole,
+    /// Whether the account manages the installation.
+    pub is_operator: bool,
 }
 
 impl MemberSession {
     /// For how long after a sign-in the operations that reveal or change secrets are open, in seconds.
     pub const RECENT_SECONDS: i64 = 600;
+
+    /// Requests per minute of a member, in both environments together. The plan's limits are for programs.
+    pub const RATE_LIMIT_RPM: i64 = 600;
 
     /// Returns whether the account proved who it is in the last ten minutes.
     pub fn is_recent(&self, now: Timestamp) -> bool {
@@ -296,14 +303,23 @@ impl Caller {
         self.key.env == Env::Live
     }
 
-    /// The effective ceiling of requests per minute: the stricter of key and plan.
+    /// The effective ceiling of requests per minute: that of members, or the stricter of key and plan.
     pub fn rate_limit_rpm(&self) -> Option<i64> {
-        stricter(self.key.rate_limit_rpm, self.workspace.plan.rate_limit_rpm)
+        let others = match self.principal {
+            Principal::Member(_) => Some(MemberSession::RATE_LIMIT_RPM),
+            Principal::Key | Principal::App(_) => self.workspace.plan.rate_limit_rpm,
+        };
+        stricter(self.key.rate_limit_rpm, others)
     }
 
-    /// The effective monthly ceiling of requests: the stricter of key and plan.
+    /// The effective monthly ceiling of requests: the stricter of key and plan. Requests of members are not counted.
     pub fn monthly_quota(&self) -> Option<i64> {
-        stricter(self.key.monthly_quota, self.workspace.plan.monthly_quota)
+        match self.principal {
+            Principal::Member(_) => None,
+            Principal::Key | Principal::App(_) => {
+                stricter(self.key.monthly_quota, self.workspace.plan.monthly_quota)
+            }
+        }
     }
 }
 

@@ -27,8 +27,11 @@ use syn::{
 struct Declaration {
     method: Ident,
     path: LitStr,
-    /// `None` is `scope = any_key`.
+    /// `None` is `scope = any_key`, or `session`.
     scope: Option<LitStr>,
+    /// The permission that a member needs, for an operation of the dashboard.
+    session: Option<LitStr>,
+    when_blocked: bool,
     energy: bool,
     recent_sign_in: Option<Ident>,
     ceiling: Option<LitInt>,
@@ -76,8 +79,8 @@ impl Parse for Declaration {
         let path: LitStr = input.parse()?;
         let (mut scope, mut energy, mut ceiling, mut body_mib, mut deprecated, mut together) =
             (None, false, None, None, None, None);
-        let mut recent_sign_in = None;
-        let mut json_rpc = false;
+        let (mut recent_sign_in, mut session) = (None, None);
+        let (mut json_rpc, mut when_blocked) = (false, false);
         while input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
             let name: Ident = input.parse()?;
             match name.to_string().as_str() {
@@ -85,6 +88,11 @@ impl Parse for Declaration {
                     input.parse::<Token![=]>()?;
                     scope = Some(parse_scope(input)?);
                 }
+                "session" => {
+                    input.parse::<Token![=]>()?;
+                    session = Some(input.parse()?);
+                }
+                "when_blocked" => when_blocked = true,
                 "energy" => energy = true,
                 "json_rpc" => json_rpc = true,
                 "recent_sign_in" => {
@@ -105,17 +113,19 @@ impl Parse for Declaration {
                     together = Some(input.parse()?);
                 }
                 _ => {
-                    let known = "known here: scope, energy, json_rpc, recent_sign_in, ceiling, body_mib, deprecated, \
-                                 together";
+                    let known = "known here: scope, session, when_blocked, energy, json_rpc, recent_sign_in, ceiling, \
+                                 body_mib, deprecated, together";
                     return Err(Error::new(name.span(), known));
                 }
             }
         }
-        let scope = scope.ok_or_else(|| Error::new(path.span(), "say scope = \"…\" or scope = any_key"))?;
+        let scope = who_may(scope, session.as_ref(), &path)?;
         Ok(Self {
             method,
             path,
             scope,
+            session,
+            when_blocked,
             energy,
             recent_sign_in,
             ceiling,
@@ -124,6 +134,20 @@ impl Parse for Declaration {
             together,
             json_rpc,
         })
+    }
+}
+
+/// Checks that an operation states a scope or a permission, and not both. Those of the dashboard have a path of their own,
+/// by which they come into its document.
+fn who_may(scope: Option<Option<LitStr>>, session: Option<&LitStr>, path: &LitStr) -> Result<Option<LitStr>> {
+    let refused = |rule| Err(Error::new(path.span(), rule));
+    match (scope, session, path.value().starts_with("/dashboard/")) {
+        (Some(scope), None, false) => Ok(scope),
+        (None, Some(_), true) => Ok(None),
+        (Some(_), Some(_), _) => refused("say scope or session, not both"),
+        (None, None, _) => refused("say scope = \"…\", scope = any_key or session = \"…\""),
+        (Some(_), None, true) => refused("operations under /dashboard/ say session = \"…\""),
+        (None, Some(_), false) => refused("operations with session = \"…\" are under /dashboard/"),
     }
 }
 
@@ -379,10 +403,14 @@ fn expand(declaration: &Declaration, function: &ItemFn) -> Result<TokenStream2> 
 
 /// The fields of `Meta` that the attribute states.
 fn declared_meta(declaration: &Declaration) -> TokenStream2 {
-    let Declaration { path, energy, json_rpc, .. } = declaration;
+    let Declaration { path, energy, json_rpc, when_blocked, .. } = declaration;
     let method = format_ident!("{}", pascal(&declaration.method.to_string()));
     let scope = match &declaration.scope {
         Some(text) => quote!(::std::option::Option::Some(const { ::model::Scope::literal(#text) })),
+        None => quote!(::std::option::Option::None),
+    };
+    let session = match &declaration.session {
+        Some(text) => quote!(::std::option::Option::Some(const { ::operation::Permission::literal(#text) })),
         None => quote!(::std::option::Option::None),
     };
     let ceiling = declaration.ceiling.as_ref().map_or_else(|| quote!(100), |number| quote!(#number));
@@ -401,6 +429,8 @@ fn declared_meta(declaration: &Declaration) -> TokenStream2 {
         method: ::operation::Method::#method,
         path: #path,
         scope: #scope,
+        session: #session,
+        when_blocked: #when_blocked,
         energy: #energy,
         json_rpc: #json_rpc,
         recent_sign_in: #recent_sign_in,

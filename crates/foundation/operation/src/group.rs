@@ -2,6 +2,7 @@
 
 use crate::log::REQUEST_LOG;
 use crate::metrics::{TableGauge, logs};
+use crate::request_hours;
 use crate::{Domain, RawRoute, Registry, Services};
 use accounts::{AUDIT_LOG, Passwords, SignIn};
 use auth::SealedTable;
@@ -203,6 +204,15 @@ fn foundation(services: &Services) -> Result<Parts> {
             "deletes jobs that were given up 30 days ago",
             |job| async move {
                 while job.db.write(jobs::purge_failed).await? > 0 {}
+                Ok(())
+            },
+        ))
+        .job(Job::every(
+            "request_hours.purge",
+            seconds(3600),
+            "deletes the hourly sums of requests after 90 days",
+            |job| async move {
+                while job.db.write(request_hours::purge).await? > 0 {}
                 Ok(())
             },
         ))

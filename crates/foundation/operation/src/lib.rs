@@ -18,6 +18,7 @@ mod mount;
 mod openapi;
 mod raw_route;
 mod registry;
+pub mod request_hours;
 mod resources;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
@@ -25,6 +26,7 @@ mod services;
 mod transport;
 
 pub use ::auth::Audience;
+pub use ::auth::roles::Permission;
 pub use answers::answer::{Answer, Created, Deleted, Json, Reply, ReplyBody, Rows, With};
 pub use answers::disposition::Disposition;
 pub use answers::json_rpc::JsonRpc;
@@ -38,6 +40,7 @@ pub use declaration::events::EventType;
 pub use declaration::examples::{sample, tidy as tidy_examples};
 pub use declaration::meta::Deprecated;
 pub use declaration::meta::{Meta, Method, Paging, RecentSignIn};
+pub use gates::Gate;
 pub use group::{Declarations, FOUNDATION, Group, Parts};
 pub use inputs::arriving::{BodyChunks, StreamedBody};
 pub use inputs::cursor::Cursors;

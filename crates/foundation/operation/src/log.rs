@@ -1,5 +1,6 @@
 //! The request log: a row per request, written in batches and never on the request's path.
 
+use crate::request_hours;
 use auth::Quotas;
 use model::{Error, KeyId, Result, Timestamp, WorkspaceId};
 use prometheus::IntCounter;
@@ -11,7 +12,8 @@ use store::logs::{Key, LogKind, PerRow, Size, add, sum};
 use store::{Db, OnConflict, Rows, Tx};
 use tokio::sync::{Notify, mpsc, watch};
 
-/// What is kept of a request. No header, no query, no body: nothing a caller sends but the path.
+/// What is kept of a request: no header, no query, no body. Of a refused request it is the message too, which may quote a
+/// value.
 #[derive(Debug, Clone)]
 pub struct LogRow {
     /// The request id.
@@ -48,6 +50,10 @@ pub struct LogRow {
     pub client_request_id: Option<String>,
     /// The id of the trace that the request came with. One without a trace has the trace of its own id.
     pub trace_id: Option<String>,
+    /// What a refused request was told, cut at 300 bytes.
+    pub message: Option<String>,
+    /// The parameter that it was told about, cut at 200 bytes.
+    pub param: Option<String>,
 }
 
 /// Rows that may wait to be written. Beyond it rows are dropped and counted: a slow disk must not slow requests.
@@ -202,17 +208,30 @@ fn insert(tx: &mut Tx, rows: &[LogRow]) -> Result<()> {
         .text("client_request_id", |row| row.client_request_id.as_deref())
         .text("trace_id", |row| row.trace_id.as_deref())
         .text("interface", |row| row.interface)
+        .text("message", |row| row.message.as_deref())
+        .text("param", |row| row.param.as_deref())
         .insert_or(tx, "request_logs", OnConflict::Ignore)?;
     let fixed = REQUEST_LOG.row_bytes.on(tx);
     let sizes = rows.iter().map(|row| (row.workspace(), Size::row(fixed + row.text_bytes())));
     add(tx, REQUEST_LOG.name, &sum(sizes));
-    Ok(())
+    request_hours::count(tx, rows.iter().filter_map(LogRow::counted))
 }
 
 /// The request log.
 pub const REQUEST_LOG: LogKind = LogKind {
     key: Key::Id("id"),
-    texts: &["path", "operation", "code", "gate", "client_request_id", "key_id", "trace_id", "interface"],
+    texts: &[
+        "path",
+        "operation",
+        "code",
+        "gate",
+        "client_request_id",
+        "key_id",
+        "trace_id",
+        "interface",
+        "message",
+        "param",
+    ],
     row_bytes: PerRow { sqlite: 134, postgres: 284 },
     ..LogKind::of("request_logs")
 };
@@ -221,6 +240,17 @@ impl LogRow {
     /// Whose row it is; 0 stands for nobody.
     fn workspace(&self) -> WorkspaceId {
         self.workspace_id.unwrap_or(WorkspaceId(0))
+    }
+
+    /// What its hour counts of it; `None` for a request of no workspace.
+    fn counted(&self) -> Option<request_hours::Counted<'_>> {
+        Some(request_hours::Counted {
+            workspace: self.workspace_id?,
+            key: self.key_id.as_ref(),
+            at: self.created_at,
+            status: self.status,
+            latency_us: self.latency_us,
+        })
     }
 
     /// The bytes of its texts, as they are counted in the database.
@@ -234,6 +264,8 @@ impl LogRow {
             self.key_id.as_ref().map(KeyId::as_str),
             self.trace_id.as_deref(),
             self.interface,
+            self.message.as_deref(),
+            self.param.as_deref(),
         ];
         texts.into_iter().flatten().map(|text| i64::try_from(text.len()).unwrap_or(0)).sum()
     }

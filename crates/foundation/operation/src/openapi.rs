@@ -17,25 +17,54 @@ const SECURITY_SCHEME: &str = "bearerAuth";
 
 const DESCRIPTION: &str = "Every response is a JSON object with `success`, and with `data` or `error`. Clients must ignore unknown response fields and tolerate unknown enum values, because new ones can be added at any time. An unknown query parameter or body field is an error.\n\nLists come in pages. `x-svc-pagination` states the mode of a list:\n\n- `cursor`: send `limit`, and the `next_cursor` of the previous page as `starting_after`.\n- `offset`: send `limit` and `offset`; `pagination` has the total.\n- `page`: send `limit` and `page`; `pagination` has the total.\n- `opt_in`: send `paginate=true` for pages as in the mode `cursor`. Without it, `data` has all rows up to a ceiling.\n\nLists without `x-svc-pagination` return all rows at once.";
 
-/// One of the two published documents.
+const DASHBOARD_DESCRIPTION: &str = "The operations of the dashboard. They may change with any version and are no part of the public API: programs use that one, with an API key.\n\nThe credential is the token of a session, which the pages of the service exchange their cookie for. An API key or an app gets 401 `session_required`.";
+
+/// One of the documents of the contract. The first two are published; the third is for the dashboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contract {
     /// The document for everyone: paths outside `/partner`.
     Public,
     /// The document for partners: paths under `/partner`.
     Partner,
+    /// The document of the dashboard's own operations: paths under `/dashboard`.
+    Dashboard,
 }
 
 impl Contract {
     fn holds(self, meta: &Meta) -> bool {
-        meta.path.starts_with("/partner/") == (self == Self::Partner)
+        let own = match meta.path {
+            path if path.starts_with("/partner/") => Self::Partner,
+            path if path.starts_with("/dashboard/") => Self::Dashboard,
+            _ => Self::Public,
+        };
+        own == self
     }
 
     fn title(self) -> &'static str {
         match self {
             Self::Public => "Agent automation service",
             Self::Partner => "Agent automation service: partner API",
+            Self::Dashboard => "Agent automation service: dashboard",
         }
+    }
+
+    fn description(self) -> String {
+        match self {
+            Self::Public | Self::Partner => DESCRIPTION.to_owned(),
+            Self::Dashboard => format!("{DASHBOARD_DESCRIPTION}\n\n{DESCRIPTION}"),
+        }
+    }
+
+    fn security_scheme(self) -> Value {
+        let description = match self {
+            Self::Public | Self::Partner => {
+                "A secret API key: `svc_live_…` or `svc_test_…`. The names in the security requirement of an operation are the scopes that the key needs."
+            }
+            Self::Dashboard => {
+                "The token of a session. The name in the security requirement of an operation is the permission that the member needs."
+            }
+        };
+        json!({ "type": "http", "scheme": "bearer", "description": description })
     }
 }
 
@@ -95,8 +124,8 @@ fn build(registry: &Registry, contract: Contract, version: &str) -> Result<(Valu
         "tags": tags.iter().map(|(name, about)| json!({ "name": name, "description": about })).collect::<Vec<_>>(),
         "paths": paths,
         "components": {
-            "securitySchemes": { SECURITY_SCHEME: security_scheme() },
-            "parameters": shared_parameters(),
+            "securitySchemes": { SECURITY_SCHEME: contract.security_scheme() },
+            "parameters": shared_parameters(contract),
             "headers": headers(),
             "responses": responses(message.as_ref()),
             "schemas": schemas,
@@ -111,17 +140,9 @@ fn info(contract: Contract, version: &str) -> Value {
     json!({
         "title": contract.title(),
         "version": version,
-        "description": DESCRIPTION,
+        "description": contract.description(),
         "contact": { "name": "The operator of the service" },
         "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
-    })
-}
-
-fn security_scheme() -> Value {
-    json!({
-        "type": "http",
-        "scheme": "bearer",
-        "description": "A secret API key: `svc_live_…` or `svc_test_…`. The names in the security requirement of an operation are the scopes that the key needs.",
     })
 }
 
@@ -134,7 +155,7 @@ fn operation(registered: &Registered, describe: &Describe) -> Value {
     if !meta.description.is_empty() {
         operation.insert("description".into(), meta.description.into());
     }
-    let scopes: Vec<&str> = meta.scope.iter().map(|scope| scope.as_str()).collect();
+    let scopes: Vec<&str> = meta.needs().into_iter().collect();
     operation.insert("security".into(), json!([{ SECURITY_SCHEME: scopes }]));
     if let Some(paging) = meta.paging {
         operation.insert("x-svc-pagination".into(), paging.as_str().into());
@@ -143,6 +164,8 @@ fn operation(registered: &Registered, describe: &Describe) -> Value {
         ("x-svc-energy", meta.energy),
         ("x-svc-json-rpc", meta.json_rpc),
         ("x-svc-partner-only", meta.is_partner_only()),
+        ("x-svc-session", meta.session.is_some()),
+        ("x-svc-when-blocked", meta.session.is_some() && meta.is_open_when_blocked()),
         ("x-svc-idempotent", meta.is_idempotent_by_key()),
     ] {
         if applies {
@@ -189,7 +212,8 @@ fn parameters(meta: &Meta, describe: &Describe) -> Vec<Value> {
         }));
     }
     parameters.extend(describe.query.iter().chain(&describe.documented).map(optional_parameter));
-    if !meta.path.contains("{workspaceId}") && !meta.path.starts_with("/partner/") {
+    let is_for_partners = meta.session.is_none() && !meta.path.starts_with("/partner/");
+    if is_for_partners && !meta.path.contains("{workspaceId}") {
         parameters.push(json!({ "$ref": "#/components/parameters/Workspace" }));
     }
     if meta.is_idempotent_by_key() {
@@ -224,19 +248,22 @@ fn drop_null(schema: &mut Value) {
 }
 
 /// Returns the headers that many operations accept.
-fn shared_parameters() -> Value {
-    json!({
+fn shared_parameters(contract: Contract) -> Value {
+    let mut parameters = json!({
         "IdempotencyKey": {
             "name": "Idempotency-Key", "in": "header", "required": false,
             "description": "A unique key of your choice. Resending the request with the same key returns the first result without executing it again.",
             "schema": { "type": "string", "minLength": 1, "maxLength": 255 },
         },
-        "Workspace": {
+    });
+    if contract != Contract::Dashboard {
+        parameters["Workspace"] = json!({
             "name": "X-Svc-Workspace", "in": "header", "required": false,
             "description": "For partner keys: the id or slug of the client workspace. Not needed if the key has a default client or the partner has only one.",
             "schema": { "type": "string", "maxLength": 64 },
-        },
-    })
+        });
+    }
+    parameters
 }
 
 fn operation_responses(meta: &Meta, describe: &Describe) -> Value {

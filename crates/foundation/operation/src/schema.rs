@@ -19,5 +19,29 @@ diesel::table! {
         client_request_id -> Nullable<Text>,
         trace_id -> Nullable<Text>,
         interface -> Nullable<Text>,
+        message -> Nullable<Text>,
+        param -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    request_hours (workspace_id, hour, key_id, class) {
+        workspace_id -> BigInt,
+        hour -> Timestamp,
+        key_id -> Text,
+        class -> Text,
+        requests -> BigInt,
+        within_0 -> BigInt,
+        within_1 -> BigInt,
+        within_2 -> BigInt,
+        within_3 -> BigInt,
+        within_4 -> BigInt,
+        within_5 -> BigInt,
+        within_6 -> BigInt,
+        within_7 -> BigInt,
+        within_8 -> BigInt,
+        within_9 -> BigInt,
+        within_10 -> BigInt,
+        within_11 -> BigInt,
     }
 }

@@ -8,7 +8,7 @@ use crate::database::{migrate, open_database};
 use crate::values::{self, whole};
 use auth::keys::{self, KeyKind, NewKey, StoredKey};
 use auth::partners;
-use auth::workspaces::{self, NewWorkspace, is_slug};
+use auth::workspaces::{self, NewWorkspace, is_slug, slug_of};
 use billing::ledger::{GrantKind, MOST_BALANCE, NewGrant, adjust, budget_changed, grant, void_grant};
 use billing::plans;
 use clap::Subcommand;
@@ -452,14 +452,4 @@ pub(super) fn check_slug(name: &str, slug: Option<&str>) -> anyhow::Result<()> {
     let is_fine = slug.is_some() || is_slug(&slug_of(name));
     anyhow::ensure!(is_fine, "no slug can be made from this name: give one with --slug");
     Ok(())
-}
-
-/// `Acme & Sons` as `acme-sons`.
-pub(super) fn slug_of(name: &str) -> String {
-    let words: String = name
-        .to_lowercase()
-        .chars()
-        .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { ' ' })
-        .collect();
-    words.split_whitespace().collect::<Vec<_>>().join("-").chars().take(40).collect()
 }

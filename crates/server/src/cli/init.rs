@@ -4,7 +4,7 @@ use super::arguments::Json;
 use super::{admin, output};
 use crate::values;
 use auth::keys::{self, NewKey};
-use auth::workspaces::{self, NewWorkspace, WorkspaceRecord};
+use auth::workspaces::{self, NewWorkspace, WorkspaceRecord, slug_of};
 use billing::plans;
 use business::team::{self, MemberRole, NewMember};
 use clap::Args;
@@ -42,7 +42,7 @@ impl Init {
 
 pub(super) async fn init(db: Db, command: Init) -> Result<()> {
     let is_json = command.json.json;
-    let slug = command.slug.clone().unwrap_or_else(|| admin::slug_of(&command.name));
+    let slug = command.slug.clone().unwrap_or_else(|| slug_of(&command.name));
     let shown = db.write(move |tx| match workspaces::find(tx, &slug) {
         Ok(workspace) => found(tx, workspace.id),
         Err(error) if error.code() == Code::WorkspaceNotFound => make(tx, &command, &slug),
@@ -73,7 +73,7 @@ fn make(tx: &mut Tx, command: &Init, slug: &str) -> Result<Value> {
 
 /// A new live key with all scopes, of the workspace with this name, which is made where there is none.
 pub(crate) fn set_up(tx: &mut Tx, name: &str) -> Result<String> {
-    let slug = admin::slug_of(name);
+    let slug = slug_of(name);
     let id = match workspaces::find(tx, &slug) {
         Ok(workspace) => workspace.id,
         Err(error) if error.code() == Code::WorkspaceNotFound => {

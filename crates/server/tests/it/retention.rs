@@ -160,6 +160,8 @@ impl Tenant {
                 client_request_id: None,
                 interface: None,
                 trace_id: Some("4bf92f3577b34da6a3ce929d0e0e4736".to_owned()),
+                message: None,
+                param: None,
             });
         }
         // Rows are written in their order, so those of earlier requests are there too.

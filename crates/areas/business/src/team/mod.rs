@@ -1,10 +1,13 @@
 //! The team: people who work for a business, to whom conversations and tasks can be assigned.
 
+mod dashboard;
+mod invitations;
 mod members;
 mod model;
 mod operations;
 
 pub use ::model::MemberRole;
+pub use invitations::{Invitation, invite};
 pub use members::{
     AvailableMember, Editor, MOST_CAPACITY, TeamDirectory, absences, add, available, find, list,
     record_assignment, remove, set,
@@ -23,6 +26,14 @@ impl Domain for Team {
          members.";
 
     fn operations() -> Operations {
-        vec![Box::new(operations::ListTeamMembers)]
+        vec![
+            Box::new(operations::ListTeamMembers),
+            Box::new(dashboard::ListInvitations),
+            Box::new(dashboard::CreateInvitation),
+            Box::new(dashboard::WithdrawInvitation),
+            Box::new(dashboard::UpdateTeamMember),
+            Box::new(dashboard::RemoveTeamMember),
+            Box::new(dashboard::SetOwnAvailability),
+        ]
     }
 }

@@ -1,6 +1,7 @@
 //! Conversations: what is said between a contact and the business over one channel.
 
 mod assigned;
+mod dashboard;
 mod list;
 mod model;
 mod search;
@@ -27,6 +28,9 @@ impl Domain for Conversations {
             Box::new(search::SearchConversations),
             Box::new(list::GetConversation),
             Box::new(list::ListConversationMessages),
+            Box::new(dashboard::CloseConversation),
+            Box::new(dashboard::ReopenConversation),
+            Box::new(dashboard::SnoozeConversation),
         ]
     }
 }

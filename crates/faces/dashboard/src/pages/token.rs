@@ -61,6 +61,9 @@ async fn issue(visit: &Visit) -> Result<RawAnswer> {
         member: membership.member,
         session: session.id.clone(),
         authenticated_at: session.authenticated_at,
+        role: membership.role,
+        // The token states no rights: each request looks them up.
+        is_operator: false,
     };
     let token = visit.web().session_tokens().issue(&member, workspace, wanted.env, now)?;
     let expires_at = now.plus_seconds(SessionTokens::LIFETIME_SECONDS);

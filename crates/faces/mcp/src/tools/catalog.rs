@@ -52,14 +52,17 @@ pub(super) struct Catalog {
 }
 
 impl Catalog {
-    /// Makes the tools of all operations but those that are interfaces of their own, such as `postMcp`.
+    /// Makes the tools of all operations but those that are interfaces of their own, such as `postMcp`, and those of the
+    /// dashboard, which are for people.
     pub(super) fn new(registry: &Registry) -> Result<Self> {
         let read = |contract| -> Result<Value> {
             serde_json::from_str(&document(registry, contract, "")?).map_err(Error::internal)
         };
         let (public, partner) = (read(Contract::Public)?, read(Contract::Partner)?);
         let mut operations = Vec::new();
-        for registered in registry.operations().iter().filter(|one| !one.meta().json_rpc) {
+        for registered in
+            registry.operations().iter().filter(|one| !one.meta().json_rpc && one.meta().session.is_none())
+        {
             let meta = registered.meta();
             let method = meta.method.as_str().to_lowercase();
             let found = [&public, &partner]

@@ -8,9 +8,10 @@ use crate::registry::{Found, Registered};
 use crate::transport::Head;
 use accounts::SessionTokens;
 use auth::keys::StoredKey;
-use auth::{Identity, KeySecret, Window};
+use auth::{Identity, KeySecret, Window, roles};
 use model::{
-    ApiKey, Caller, Chain, Code, Env, Error, KeyOwner, Principal, Result, Timestamp, Workspace, WorkspaceId,
+    ApiKey, Caller, Chain, Code, Env, Error, KeyOwner, MemberSession, Principal, Result, Timestamp,
+    Workspace, WorkspaceId,
 };
 use oauth::AccessTokens;
 use std::sync::Arc;
@@ -44,7 +45,7 @@ impl Pipeline {
         // The ceiling depends on the plan, so the workspace is looked up before the rate is counted. Its own gate
         // answers later.
         let workspace = self.workspace(head, &stored, path.as_deref().unwrap_or_default()).await;
-        self.rate(&stored, workspace.as_ref().ok(), progress).await?;
+        self.rate(&stored, &principal, workspace.as_ref().ok(), progress).await?;
 
         progress.gate = Gate::Route;
         let (operation, place) = match route {
@@ -64,6 +65,7 @@ impl Pipeline {
             retiring.check(progress.came_at)?;
         }
         let path = path.ok_or_else(|| Error::new(Code::RouteNotFound, "The path is not valid UTF-8."))?;
+        expect_session(operation.meta(), &principal, progress)?;
 
         progress.gate = Gate::Workspace;
         let workspace = workspace?;
@@ -150,9 +152,16 @@ impl Pipeline {
     async fn rate(
         &self,
         stored: &StoredKey,
+        principal: &Principal,
         workspace: Option<&Arc<Workspace>>,
         progress: &mut Progress,
     ) -> Result<()> {
+        if let Principal::Member(member) = principal {
+            let (most, own) = (MemberSession::RATE_LIMIT_RPM, stored.key.rate_limit_rpm);
+            // Both keys of a member share a window. The keys of all other windows are ids of keys and addresses.
+            let window = format!("member {}", member.member);
+            return self.count(&window, own.map_or(most, |own| own.min(most)), progress).await;
+        }
         let plan = workspace.and_then(|workspace| workspace.plan.rate_limit_rpm);
         let limit = match (stored.key.rate_limit_rpm, plan) {
             (Some(key), Some(plan)) => key.min(plan),
@@ -161,7 +170,12 @@ impl Pipeline {
             (None, None) if workspace.is_some_and(|workspace| !workspace.plan.is_none()) => return Ok(()),
             (None, None) => self.limits.default_rpm,
         };
-        let window = self.rates.count(stored.key.lineage.as_str(), limit, progress.came_at).await;
+        self.count(stored.key.lineage.as_str(), limit, progress).await
+    }
+
+    /// Counts a request in a window.
+    async fn count(&self, key: &str, limit: i64, progress: &mut Progress) -> Result<()> {
+        let window = self.rates.count(key, limit, progress.came_at).await;
         progress.window = Some(window);
         if window.exceeded {
             return Err(Error::new(Code::RateLimited, format!("More than {limit} requests in a minute."))
@@ -246,6 +260,10 @@ impl Pipeline {
                 return Err(error.resets_at(now.next_month_start()));
             }
         }
+        if matches!(caller.principal, Principal::Member(_)) {
+            // The quota of a plan is for programs.
+            return Ok(());
+        }
         progress.gate = Gate::Quota;
         let counted = self.quotas.count(lineage, caller.workspace_id(), quota, now).await?;
         // Others may have taken the last request meanwhile.
@@ -264,16 +282,34 @@ pub(crate) fn permitted(
     progress.workspace = Some(workspace.id);
 
     progress.gate = Gate::Plan;
-    if let Some(reason) = &workspace.blocked_reason {
+    // A member of a blocked workspace sees why it is, and can mend it.
+    let is_open = matches!(principal, Principal::Member(_)) && meta.is_open_when_blocked();
+    if let Some(reason) = workspace.blocked_reason.as_ref().filter(|_| !is_open) {
         return Err(Error::new(Code::WorkspaceBlocked, reason.clone()));
     }
 
+    expect_session(meta, principal, progress)?;
     expect_scope(meta, key, &mut progress.gate)?;
+    if let (Some(permission), Principal::Member(member)) = (meta.session, principal) {
+        roles::expect(member, permission)?;
+    }
     progress.gate = Gate::RecentSignIn;
     match meta.recent_sign_in {
         Some(RecentSignIn::Always) => principal.expect_recent_sign_in(progress.came_at),
         Some(RecentSignIn::Secrets) | None => Ok(()),
     }
+}
+
+/// Refuses keys and apps where the operation is for members who have signed in. Where nobody has, no other gate would make
+/// sense to the caller.
+fn expect_session(meta: &Meta, principal: &Principal, progress: &mut Progress) -> Result<()> {
+    if meta.session.is_none() || matches!(principal, Principal::Member(_)) {
+        return Ok(());
+    }
+    progress.gate = Gate::Credential;
+    let message =
+        "This operation is for members of the team who have signed in. API keys and apps cannot use it.";
+    Err(Error::new(Code::SessionRequired, message))
 }
 
 /// Gates 7 and 8: whether the scopes and the mode of a key allow an operation.

@@ -96,6 +96,9 @@ impl Pipeline {
             return Err(Error::internal(format!("there is no operation {}", call.operation)));
         };
         let meta = registered.meta();
+        if meta.session.is_some() {
+            return Err(Error::internal(format!("{} is for people who have signed in", meta.id)));
+        }
         let path = address(meta, &call.path)?;
         let mut progress = self.begin_at(meta.method.as_str(), &path, call.caller.trace.clone());
         progress.key = Some(call.caller.key.clone());

@@ -316,7 +316,7 @@ impl Pipeline {
     }
 
     pub(crate) fn refuse(&self, mut progress: Progress, error: Error) -> Response {
-        progress.code = Some(error.code());
+        progress.fail(&error);
         if let Some(cause) = error.cause() {
             let (trace_id, code) = (progress.trace_id(), error.code().as_str());
             tracing::error!(request_id = %progress.request, trace_id, code, ?cause, "a request failed");
@@ -346,8 +346,8 @@ impl Pipeline {
         if error.is_some_and(|error| !worth_retrying(error.code())) {
             headers.push(("x-svc-should-retry", "false".to_owned()));
         }
-        if let Some(scope) = progress.operation.and_then(|meta| meta.scope) {
-            headers.push(("x-svc-required-scope", scope.as_str().to_owned()));
+        if let Some(needed) = progress.operation.and_then(Meta::needs) {
+            headers.push(("x-svc-required-scope", needed.to_owned()));
         }
         if let Some(allow) = &progress.allow {
             headers.push(("allow", allow.clone()));

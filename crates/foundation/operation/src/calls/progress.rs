@@ -11,7 +11,7 @@ use crate::transport::{Head, Limits, known_method};
 use accounts::SessionTokens;
 use auth::idempotency::Claims;
 use auth::{Audience, Directory, Quotas, RateWindows, Seal, SecretHash, Spending, Window};
-use model::{ApiKey, Code, RequestId, SessionId, Timestamp, Trace, WorkspaceId};
+use model::{ApiKey, Code, Error, RequestId, SessionId, Timestamp, Trace, WorkspaceId};
 use oauth::AccessTokens;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -72,6 +72,8 @@ pub(crate) struct Progress {
     pub(crate) retiring: Option<Arc<Retiring>>,
     /// Why it failed, now or when its answer was stored.
     pub(crate) code: Option<Code>,
+    /// What it was told, and about which parameter.
+    pub(crate) refusal: Option<(String, Option<String>)>,
     pub(crate) began: Instant,
     pub(crate) method: String,
     pub(crate) path: String,
@@ -122,6 +124,7 @@ impl Pipeline {
             allow: None,
             retiring: None,
             code: None,
+            refusal: None,
             began: Instant::now(),
             came_at,
             method: cut(method, 10),
@@ -163,6 +166,7 @@ impl Progress {
     /// Its row of the request log.
     pub(crate) fn row(self, status: u16, latency: Duration) -> LogRow {
         let gate = self.rejected_by().map(Gate::as_str);
+        let (message, param) = self.refusal.unzip();
         LogRow {
             id: self.request.as_str().to_owned(),
             created_at: self.came_at,
@@ -181,8 +185,27 @@ impl Progress {
             client_request_id: self.client_request_id,
             interface: self.interface,
             trace_id: self.trace.as_ref().map(Trace::id),
+            message,
+            param: param.flatten(),
         }
     }
+
+    /// Notes why the request failed, for its row of the request log.
+    pub(crate) fn fail(&mut self, error: &Error) {
+        self.code = Some(error.code());
+        let param = error.param_name().map(|param| cut_bytes(param, MOST_PARAM));
+        self.refusal = Some((cut_bytes(error.message(), MOST_MESSAGE), param));
+    }
+}
+
+/// The greatest length of a message in the request log, in bytes.
+const MOST_MESSAGE: usize = 300;
+/// The greatest length of a parameter's path there, in bytes.
+const MOST_PARAM: usize = 200;
+
+/// The longest beginning with at most `most` bytes.
+fn cut_bytes(text: &str, most: usize) -> String {
+    text.get(..text.floor_char_boundary(most)).unwrap_or_default().to_owned()
 }
 
 fn trace(head: &Head<'_>) -> Option<Trace> {

@@ -75,6 +75,8 @@ mod tests {
             method: Method::Get,
             path: "/old",
             scope: None,
+            session: None,
+            when_blocked: false,
             energy: false,
             recent_sign_in: None,
             json_rpc: false,

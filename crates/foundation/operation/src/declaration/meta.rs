@@ -1,5 +1,6 @@
 //! The declaration of an operation.
 
+use auth::roles::Permission;
 use model::{Scope, text_enum};
 use std::fmt;
 
@@ -94,6 +95,11 @@ pub struct Meta {
     pub path: &'static str,
     /// The scope that a key needs. `None` allows every active key.
     pub scope: Option<Scope>,
+    /// The permission that a member who has signed in needs. Only operations of the dashboard have one: keys and apps
+    /// cannot use them.
+    pub session: Option<Permission>,
+    /// Whether members can use the operation while the workspace is blocked. What a GET reads they can always read.
+    pub when_blocked: bool,
     /// Whether the operation spends Energy.
     pub energy: bool,
     /// Whether requests and answers are JSON-RPC messages instead of the service's envelope. Refusals before the message
@@ -133,6 +139,16 @@ impl Meta {
     /// Returns whether only partner keys may call the operation.
     pub fn is_partner_only(&self) -> bool {
         self.scope.is_some_and(Scope::is_partner_only)
+    }
+
+    /// Returns what a caller needs: the scope, or the permission of an operation of the dashboard.
+    pub fn needs(&self) -> Option<&'static str> {
+        self.scope.map(Scope::as_str).or_else(|| self.session.map(Permission::as_str))
+    }
+
+    /// Returns whether a member can use the operation while the workspace is blocked, to see why it is.
+    pub(crate) fn is_open_when_blocked(&self) -> bool {
+        self.method == Method::Get || self.when_blocked
     }
 
     /// Returns the maximum size of the body in bytes.

@@ -4,14 +4,13 @@ use super::operator;
 use crate::cli::arguments::{Json, workspace_id};
 use crate::cli::output;
 use crate::values::{self, whole};
-use accounts::links::{self, NewLink, Place, Purpose};
-use accounts::{Actor, Email, Secret, memberships};
+use accounts::links::Purpose;
 use business::team::{
-    self, Availability, AvailabilityStatus, Editor, MemberPatch, MemberRole, NewMember, TeamMember,
+    self, Availability, AvailabilityStatus, Editor, Invitation, MemberPatch, MemberRole, NewMember,
 };
 use clap::{Args, Subcommand};
-use model::{Code, Error, MemberId, Patch, Result, Timestamp, WorkspaceId};
-use store::{Db, Tx};
+use model::{Error, MemberId, Patch, Result, Timestamp};
+use store::Db;
 
 #[derive(Subcommand)]
 pub(crate) enum TeamCommand {
@@ -194,7 +193,7 @@ pub(crate) async fn team(db: Db, command: TeamCommand, base_url: String) -> Resu
             let invitation = Invitation { email, name, role };
             let invited = db.write(move |tx| {
                 let id = workspace_id(tx, &workspace)?;
-                invite(tx, id, &invitation)
+                team::invite(tx, id, &invitation, &Editor::command_line("svc team invite"))
             });
             let (member, secret) = invited.await?;
             let mut shown = operator::shown(&base_url, Purpose::Invitation, &secret);
@@ -212,42 +211,4 @@ pub(crate) async fn team(db: Db, command: TeamCommand, base_url: String) -> Resu
         }
     }
     Ok(())
-}
-
-/// Who is invited.
-struct Invitation {
-    email: String,
-    name: Option<String>,
-    role: Option<MemberRole>,
-}
-
-/// Issues an invitation, for a member who is added if the team has none with the address.
-fn invite(tx: &mut Tx, workspace: WorkspaceId, invitation: &Invitation) -> Result<(TeamMember, Secret)> {
-    let email = Email::parse(&invitation.email)?;
-    let known = team::list(tx, workspace)?
-        .into_iter()
-        .find(|member| Email::parse(&member.email).is_ok_and(|address| address.key() == email.key()));
-    let member = match (known, invitation.role) {
-        (Some(member), None) => member,
-        (Some(member), role) => {
-            let patch = MemberPatch { role, ..MemberPatch::default() };
-            team::set(tx, workspace, member.id, patch, &Editor::command_line("svc team invite"))?
-        }
-        (None, role) => {
-            let name = invitation.name.clone().unwrap_or_else(|| invitation.email.clone());
-            let email = invitation.email.clone();
-            team::add(
-                tx,
-                workspace,
-                NewMember { name, email, role: role.unwrap_or_default(), ..NewMember::default() },
-            )?
-        }
-    };
-    let place = Place { workspace, member: member.id };
-    if memberships::of_member(tx, place)?.is_some() {
-        let message = "The member has an account already. `svc operator reset-password` prints a link for a new password.";
-        return Err(Error::new(Code::InvalidState, message));
-    }
-    let secret = links::issue(tx, &NewLink::Invitation(place, email), &Actor::CommandLine)?;
-    Ok((member, secret))
 }

@@ -11,23 +11,26 @@ pub(crate) struct Openapi {
     /// The document for partners instead of the public one.
     #[arg(long)]
     partner: bool,
-    /// The table of operations (docs/operations.txt) instead of the OpenAPI document.
+    /// The document of the dashboard's own operations instead of the public one.
     #[arg(long, conflicts_with = "partner")]
+    dashboard: bool,
+    /// The table of operations (docs/operations.txt) instead of the OpenAPI document.
+    #[arg(long, conflicts_with_all = ["partner", "dashboard"])]
     table: bool,
     /// The table of events (docs/events.md).
-    #[arg(long, conflicts_with_all = ["partner", "table"])]
+    #[arg(long, conflicts_with_all = ["partner", "dashboard", "table"])]
     events: bool,
     /// The functions and operators of formulas, and the operators of filters (docs/formulas.md).
-    #[arg(long, conflicts_with_all = ["partner", "table", "events"])]
+    #[arg(long, conflicts_with_all = ["partner", "dashboard", "table", "events"])]
     formulas: bool,
     /// The functions, operators and conditions of expressions (docs/expressions.md).
-    #[arg(long, conflicts_with_all = ["partner", "table", "events", "formulas"])]
+    #[arg(long, conflicts_with_all = ["partner", "dashboard", "table", "events", "formulas"])]
     expressions: bool,
     /// The types of nodes of flows (docs/flow-nodes.md).
-    #[arg(long, conflicts_with_all = ["partner", "table", "events", "formulas", "expressions"])]
+    #[arg(long, conflicts_with_all = ["partner", "dashboard", "table", "events", "formulas", "expressions"])]
     flow_nodes: bool,
     /// What each role of the team may do (docs/roles.txt).
-    #[arg(long, conflicts_with_all = ["partner", "table", "events", "formulas", "expressions", "flow_nodes"])]
+    #[arg(long, conflicts_with_all = ["partner", "dashboard", "table", "events", "formulas", "expressions", "flow_nodes"])]
     roles: bool,
     /// Print JSON, as the documents are anyway.
     #[arg(long, conflicts_with_all = ["table", "events", "formulas", "expressions", "flow_nodes", "roles"])]
@@ -49,7 +52,11 @@ pub(crate) fn print(arguments: &Openapi) -> anyhow::Result<()> {
     } else if arguments.roles {
         super::roles_document::roles_document(&registry)
     } else {
-        let contract = if arguments.partner { Contract::Partner } else { Contract::Public };
+        let contract = match (arguments.partner, arguments.dashboard) {
+            (true, _) => Contract::Partner,
+            (_, true) => Contract::Dashboard,
+            _ => Contract::Public,
+        };
         document(&registry, contract, VERSION).map_err(cause)?
     };
     Ok(crate::cli::output::text(&text)?)
@@ -74,6 +81,12 @@ pub fn table(registry: &Registry) -> String {
         if meta.recent_sign_in.is_some() {
             flags.push("recent_sign_in");
         }
+        if meta.session.is_some() {
+            flags.push("session");
+        }
+        if meta.when_blocked {
+            flags.push("when_blocked");
+        }
         if meta.deprecated.is_some() {
             flags.push("deprecated");
         }
@@ -81,7 +94,7 @@ pub fn table(registry: &Registry) -> String {
             meta.id,
             meta.method.as_str(),
             meta.path,
-            meta.scope.map_or("-", |scope| scope.as_str()),
+            meta.needs().unwrap_or("-"),
             meta.paging.map_or("-", |paging| paging.as_str()),
             if flags.is_empty() { "-" } else { &flags.join(",") },
             meta.file,

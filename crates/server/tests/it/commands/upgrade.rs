@@ -93,6 +93,7 @@ async fn logs_are_counted_as_they_are(kind: Kind) {
                 include_str!("../../../../../migrations/sqlite/0017_monitoring/up.sql"),
                 // The older migrations make this table anew.
                 include_str!("../../../../../migrations/sqlite/0068_request_interface/up.sql"),
+                include_str!("../../../../../migrations/sqlite/0069_request_reasons/up.sql"),
             ),
         ],
         Kind::Postgres => [

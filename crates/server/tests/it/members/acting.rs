@@ -95,9 +95,11 @@ async fn the_gates_limits_and_the_ledger_hold_for_a_members_key(kind: Kind) {
     app.get("/contacts", &token).await.expect_error(429, "budget_exceeded");
     let budgets = app.get("/billing/budgets", &admin).await.expect(200);
     assert_eq!(budgets[0]["key_id"], token.id.as_str());
-    app.sql(format!("UPDATE api_keys SET budget_cents = NULL, monthly_quota = 1 WHERE id = '{}'", token.id))
+    // The quota of the plan is for programs.
+    app.sql(format!("UPDATE api_keys SET budget_cents = NULL, monthly_quota = 0 WHERE id = '{}'", token.id))
         .await;
-    app.get("/contacts", &token).await.expect_error(429, "quota_exceeded");
+    app.service.pipeline.directory.forget();
+    app.get("/contacts", &token).await.expect(200);
     // Each request has a row with the member's key.
     let data = app.stop().await;
     let id = token.id.clone();
@@ -130,4 +132,34 @@ async fn lists_of_keys_have_those_with_a_secret(kind: Kind) {
         (KeyKind::Member, Some(MemberRole::Manager), Some(member.session.member))
     );
     assert_eq!(own.key.scopes, auth::roles::scopes(MemberRole::Manager));
+}
+
+#[testkit::both]
+async fn a_member_has_600_requests_a_minute_whatever_the_plan_says(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let workspace = app.workspace().await;
+    app.sql("UPDATE plans SET rate_limit_rpm = 2, monthly_quota = 3").await;
+    let member = app.member(workspace, MemberRole::Manager).await;
+    let (live, test) = (app.token(&member, Env::Live), app.token(&member, Env::Test));
+    for (asked, key) in [&live, &test, &live, &test, &live].into_iter().enumerate() {
+        let answer = app.get("/me", key).await;
+        assert_eq!(answer.headers["x-ratelimit-limit"], "600");
+        // Both environments share the window.
+        assert_eq!(answer.headers["x-ratelimit-remaining"], (599 - asked).to_string());
+        let me = answer.expect(200);
+        assert_eq!(
+            (&me["api_key"]["rate_limit_rpm"], &me["api_key"]["monthly_quota"]),
+            (&json!(600), &Value::Null)
+        );
+    }
+    for _ in 5..600 {
+        app.get("/me", &live).await.expect(200);
+    }
+    app.get("/me", &test).await.expect_error(429, "rate_limited");
+    let other = app.member(workspace, MemberRole::Manager).await;
+    app.get("/me", &app.token(&other, Env::Live)).await.expect(200);
+    let key = app.key(workspace, Env::Live, &["runs:read"]).await;
+    app.get("/me", &key).await.expect(200);
+    app.get("/me", &key).await.expect(200);
+    app.get("/me", &key).await.expect_error(429, "rate_limited");
 }

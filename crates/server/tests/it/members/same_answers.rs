@@ -28,7 +28,7 @@ const OF_COMMENTS: [&str; 2] = ["listTaskActivity", "unassignTask"];
 
 /// The answers to all examples in a new shop, by session or by key.
 async fn answers(kind: Kind, by_session: bool) -> Vec<Answered> {
-    let sweep = Sweep::begin(kind).await;
+    let sweep = Sweep::of_api(kind).await;
     let workspace = WorkspaceId(sweep.workspace.parse().unwrap());
     // The member comes after the objects of the shop, whose ids the examples know.
     let owner: OnceCell<Member> = OnceCell::new();

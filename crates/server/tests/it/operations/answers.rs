@@ -7,7 +7,7 @@ use crate::operations::valid::sample_id;
 use billing::processor::{
     InvoiceLine, InvoiceStatus, NewInvoice, NewPaymentMethod, record_invoice, record_payment_method,
 };
-use model::{Cause, Env, WorkspaceId};
+use model::{Cause, Env, MemberId, RequestId, WorkspaceId};
 use serde_json::{Value, json};
 use testkit::{Key, Kind, Script, TestApp};
 
@@ -42,7 +42,44 @@ pub async fn seed(sweep: &Sweep) -> Ids {
     }
     samples.send(sweep, &mut ids).await;
     samples.expect_none_left(&ids);
+    if sweep.documents.len() > 2 {
+        seed_dashboard(sweep, workspace, &mut ids).await;
+    }
     ids
+}
+
+/// What the dashboard shows: a key, a refused request, another browser, another workspace, and an invitation.
+async fn seed_dashboard(sweep: &Sweep, workspace: WorkspaceId, ids: &mut Ids) {
+    let app = &sweep.app;
+    let key = app.key(workspace, Env::Live, &["contacts:read"]).await;
+    let tenant = app.bare_workspace("unlimited", 0).await;
+    let owner = sweep.owner().await.session.account.clone();
+    let (key_id, member) = (key.id.clone(), MemberId(ids["memberId"].parse().unwrap()));
+    let made = app.db().write(move |tx| {
+        use business::team::{Editor, Invitation, find, invite};
+        use diesel::{ExpressionMethods, RunQueryDsl};
+        use operation::schema::request_logs as l;
+        let (now, random) = (tx.now(), tx.random());
+        let (session, _) = accounts::sessions::open(tx, &owner, [127, 0, 0, 1].into(), "Firefox")?;
+        let email = find(tx, workspace, member)?.email;
+        let invitation = Invitation { email, name: None, role: None };
+        invite(tx, workspace, &invitation, &Editor::command_line("test"))?;
+        let request = RequestId::new(now, &*random);
+        let row = (
+            (l::id.eq(request.as_str()), l::created_at.eq(now), l::workspace_id.eq(workspace)),
+            (l::key_id.eq(key_id.as_str()), l::operation.eq("createContact"), l::method.eq("POST")),
+            (l::path.eq("/contacts"), l::status.eq(403), l::code.eq("missing_scope"), l::gate.eq("scope")),
+            (l::livemode.eq(true), l::latency_us.eq(812), l::energy.eq(0), l::replayed.eq(false)),
+            (l::message.eq("The key lacks the scope."), l::param.eq("contacts:write")),
+        );
+        diesel::insert_into(l::table).values(row).execute(tx.connection())?;
+        Ok((session.id, request))
+    });
+    let (session, request) = made.await.unwrap();
+    ids.insert("keyId".to_owned(), key.id.to_string());
+    ids.insert("requestId".to_owned(), request.to_string());
+    ids.insert("sessionId".to_owned(), session.to_string());
+    ids.insert("tenantId".to_owned(), tenant.to_string());
 }
 
 /// Runs that called a tool, failed, and were simulated.

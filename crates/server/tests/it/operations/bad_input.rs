@@ -266,7 +266,8 @@ async fn bodies_of_every_operation(kind: Kind) {
         for body in document.variants(schema, "body", 1) {
             for wrong in spoilt(&body, &mut seen) {
                 sweep.app.data.clock.advance(chrono::Duration::seconds(61));
-                let asking = sweep.app.ask(&op.method, &path).key(sweep.key(&op, true));
+                let key = sweep.credential(&op, sweep.key(&op, true)).await;
+                let asking = sweep.app.ask(&op.method, &path).key(&key);
                 // What its sentences may not say is looked for in every answer that a test gets.
                 let answer = asking.bytes("application/json", wrong.as_bytes()).send().await;
                 let what = format!("{} {wrong}", op.id);

@@ -16,6 +16,8 @@ pub struct Op {
     pub method: String,
     pub path: String,
     pub scope: Option<String>,
+    /// `x-svc-session`: it is one of the dashboard, and `scope` is a permission.
+    pub session: bool,
     pub partner_only: bool,
     pub restricted: bool,
     /// `x-svc-pagination`.
@@ -80,6 +82,7 @@ impl Document {
             method: method.to_uppercase(),
             path: path.to_owned(),
             scope: scopes.first().map(|scope| scope.as_str().unwrap().to_owned()),
+            session: op["x-svc-session"] == true,
             partner_only: op["x-svc-partner-only"] == true,
             restricted: op["x-svc-test-mode"] == "restricted",
             paging: op["x-svc-pagination"].as_str().map(str::to_owned),

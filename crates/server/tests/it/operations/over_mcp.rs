@@ -202,8 +202,8 @@ async fn logged(app: TestApp) -> (BTreeMap<String, Value>, BTreeMap<String, Opti
 
 #[testkit::both]
 async fn every_operation_gives_over_mcp_what_it_gives_over_rest(kind: Kind) {
-    let rest = Sweep::begin(kind).await;
-    let mut mcp = Sweep::begin(kind).await;
+    let rest = Sweep::of_api(kind).await;
+    let mut mcp = Sweep::of_api(kind).await;
     let expected = send_examples(&rest, async |op| rest.key(op, true).clone()).await;
     mcp.is_over_mcp = true;
     let given = send_examples(&mcp, async |op| mcp.key(op, true).clone()).await;
@@ -251,7 +251,7 @@ async fn every_operation_gives_over_mcp_what_it_gives_over_rest(kind: Kind) {
 
 #[testkit::both]
 async fn refusals_by_scope_and_mode_are_the_same(kind: Kind) {
-    let sweep = Sweep::begin(kind).await;
+    let sweep = Sweep::of_api(kind).await;
     let workspace = sweep.workspace.parse().unwrap();
     let poor = sweep.app.key(workspace, Env::Live, &["mcp:use"]).await;
     let listed = async |key: &Key| -> Vec<String> {

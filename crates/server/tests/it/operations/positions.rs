@@ -107,7 +107,8 @@ impl<'a> List<'a> {
         let path = format!("{}starting_after={position}", self.path);
         // A minute of its own. Its form is held against the contract elsewhere.
         sweep.app.data.clock.advance(chrono::Duration::seconds(61));
-        let answer = sweep.app.get(&path, sweep.key(self.op, true)).await;
+        let key = sweep.credential(self.op, sweep.key(self.op, true)).await;
+        let answer = sweep.app.get(&path, &key).await;
         well_formed(&answer, &format!("{}: {position:?}", self.op.id));
         if answer.status != 200 {
             let param = answer.expect_error(400, "validation_error");

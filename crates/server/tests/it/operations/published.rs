@@ -6,7 +6,7 @@ use model::Scope;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-const DOCUMENTS: [&str; 2] = ["openapi.public.json", "openapi.partner.json"];
+const DOCUMENTS: [&str; 3] = ["openapi.public.json", "openapi.partner.json", "openapi.dashboard.json"];
 
 fn documents() -> Vec<Value> {
     DOCUMENTS.iter().map(|name| serde_json::from_str(&repository_file(name)).unwrap()).collect()

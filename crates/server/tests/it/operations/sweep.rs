@@ -3,28 +3,42 @@
 use crate::operations::document::{Document, Op, has_rate_headers, well_formed};
 use crate::operations::over_mcp;
 use jsonschema::Validator;
-use model::{Env, Scope};
+use model::{Env, MemberRole, Scope, WorkspaceId};
+use operation::{Contract, document};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use testkit::{Answer, Key, Kind, TestApp};
+use testkit::{Answer, Key, Kind, Member, TestApp};
+use tokio::sync::OnceCell;
 
-/// A service, its two documents, and keys for what they need.
+/// A service, the documents of its contract, and keys for what they need.
 pub struct Sweep {
     pub app: TestApp,
-    pub documents: [Document; 2],
+    pub documents: Vec<Document>,
     pub workspace: String,
     /// By whether it is a partner's and whether it is live.
     pub keys: BTreeMap<(bool, bool), Key>,
     /// Whether requests are calls of tools.
     pub is_over_mcp: bool,
+    /// An owner of the workspace who manages the installation too. Made when the first operation of the dashboard is called,
+    /// because the examples know the ids of members.
+    owner: OnceCell<Member>,
     /// What answers must fit, by operation and status.
     answers: RefCell<BTreeMap<(String, u16), Validator>>,
 }
 
 impl Sweep {
+    /// A walk over all operations.
     pub async fn begin(kind: Kind) -> Self {
+        let mut sweep = Self::of_api(kind).await;
+        let text = document(&server::registry().unwrap(), Contract::Dashboard, server::VERSION).unwrap();
+        sweep.documents.push(Document(serde_json::from_str(&text).unwrap()));
+        sweep
+    }
+
+    /// A walk over the operations that programs can call.
+    pub async fn of_api(kind: Kind) -> Self {
         let app = TestApp::new(kind).await;
-        let documents = [
+        let documents = vec![
             Document::fetch(&app, "openapi.public.json").await,
             Document::fetch(&app, "openapi.partner.json").await,
         ];
@@ -38,7 +52,15 @@ impl Sweep {
         }
         // The second partner took the workspace over from the first, so both keys get the same one.
         let workspace = workspace.to_string();
-        Self { app, documents, workspace, keys, is_over_mcp: false, answers: RefCell::default() }
+        Self {
+            app,
+            documents,
+            workspace,
+            keys,
+            is_over_mcp: false,
+            owner: OnceCell::new(),
+            answers: RefCell::default(),
+        }
     }
 
     pub fn operations(&self) -> impl Iterator<Item = (&Document, Op)> {
@@ -52,9 +74,25 @@ impl Sweep {
         self.operations().filter(|(_, op)| !op.json_rpc)
     }
 
-    /// A key that may use the operation.
+    /// A key that may use the operation. One of the dashboard takes the token that [`Self::credential`] makes.
     pub fn key(&self, op: &Op, live: bool) -> &Key {
         &self.keys[&(op.partner_only, live)]
+    }
+
+    /// The owner of the workspace who calls operations of the dashboard.
+    pub async fn owner(&self) -> &Member {
+        let made = async || {
+            let owner =
+                self.app.member(WorkspaceId(self.workspace.parse().unwrap()), MemberRole::Owner).await;
+            self.app.make_operator(&owner).await;
+            owner
+        };
+        self.owner.get_or_init(made).await
+    }
+
+    /// What a request of the operation is sent with: the key, or a new token of a member who has just signed in.
+    pub async fn credential(&self, op: &Op, key: &Key) -> Key {
+        if op.session { self.app.fresh_token(self.owner().await, Env::Live).await } else { key.clone() }
     }
 
     pub async fn send(&self, op: &Op, path: &str, key: Option<&Key>, body: Option<&[u8]>) -> Answer {
@@ -65,7 +103,7 @@ impl Sweep {
         }
         let mut asking = self.app.ask(&op.method, path);
         if let Some(key) = key {
-            asking = asking.key(key);
+            asking = asking.key(&self.credential(op, key).await);
         }
         asking = match (op.streamed.as_deref(), body) {
             (Some("multipart/form-data"), _) => asking.form(&[], ("a.txt", b"Hello")),

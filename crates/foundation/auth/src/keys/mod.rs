@@ -1,6 +1,12 @@
 //! API keys in the database. Keys are created and changed by people at the command line; the API has no operation for
 //! it.
 
+mod changes;
+mod of_workspace;
+
+pub use changes::{KeyChange, change, rotate};
+pub use of_workspace::{in_workspace, names};
+
 use crate::schema::{api_keys, workspaces};
 use crate::subscription::load_workspaces;
 use crate::{KeySecret, SecretHash, roles};
@@ -335,9 +341,7 @@ fn insert(tx: &mut Tx, new: NewKey, secret: SecretHash, holder: Holder) -> Resul
 }
 
 fn check(new: &NewKey) -> Result<()> {
-    if !(1..=80).contains(&new.name.trim().chars().count()) {
-        return Err(Error::invalid("name", "must have 1 to 80 characters"));
-    }
+    check_name(&new.name)?;
     if new.scopes.is_empty() {
         return Err(Error::invalid("scopes", "must name at least one scope"));
     }
@@ -347,10 +351,21 @@ fn check(new: &NewKey) -> Result<()> {
             return Err(Error::invalid(format!("scopes[{place}]"), format_args!("names `{scope}` twice")));
         }
     }
+    check_limits(new.rate_limit_rpm, new.monthly_quota, new.budget_cents)
+}
+
+fn check_name(name: &str) -> Result<()> {
+    if (1..=80).contains(&name.trim().chars().count()) {
+        return Ok(());
+    }
+    Err(Error::invalid("name", "must have 1 to 80 characters"))
+}
+
+fn check_limits(rate: Option<i64>, quota: Option<i64>, budget: Option<i64>) -> Result<()> {
     for (param, limit, least, most) in [
-        ("rate_limit_rpm", new.rate_limit_rpm, 1, 1_000_000),
-        ("monthly_quota", new.monthly_quota, 0, i64::MAX),
-        ("budget_cents", new.budget_cents, 0, 10_000_000),
+        ("rate_limit_rpm", rate, 1, 1_000_000),
+        ("monthly_quota", quota, 0, i64::MAX),
+        ("budget_cents", budget, 0, 10_000_000),
     ] {
         if limit.is_some_and(|limit| !(least..=most).contains(&limit)) {
             return Err(Error::invalid(param, format_args!("must be between {least} and {most}")));

@@ -1,0 +1,21 @@
+//! The installation, for its operators: what it consists of, its workspaces and its accounts. Operators see no content of
+//! tenants.
+
+mod accounts;
+mod model;
+mod overview;
+mod tenants;
+
+/// Returns the operations on the installation.
+pub(crate) fn operations() -> operation::Operations {
+    vec![
+        Box::new(overview::GetInstallation),
+        Box::new(tenants::ListWorkspaces),
+        Box::new(tenants::CreateWorkspace),
+        Box::new(tenants::BlockWorkspace),
+        Box::new(tenants::UnblockWorkspace),
+        Box::new(tenants::SetWorkspacePlan),
+        Box::new(tenants::GrantWorkspaceEnergy),
+        Box::new(accounts::ListAccounts),
+    ]
+}

@@ -1,0 +1,20 @@
+//! The log of requests: searching it, why one request was refused, and sums per hour.
+
+mod failures;
+mod health;
+mod hours;
+mod model;
+mod operations;
+mod rows;
+mod why;
+
+/// Returns the operations on the log of requests.
+pub(crate) fn operations() -> operation::Operations {
+    vec![
+        Box::new(operations::SearchRequests),
+        Box::new(operations::GetRequestReason),
+        Box::new(hours::ListRequestHours),
+        Box::new(failures::ListRequestFailures),
+        Box::new(health::GetWorkspaceHealth),
+    ]
+}
