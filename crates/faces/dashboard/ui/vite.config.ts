@@ -2,7 +2,7 @@ import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { defineConfig } from "vite";
 
 // The service that answers requests while the UI is worked on: `npm run dev` in this folder.
-const service = "http://localhost:8080";
+const service = process.env["SERVICE"] ?? "http://localhost:8080";
 const served = ["/api", "/session", "/sign-in", "/sign-out", "/account", "/apps", "/start", "/invite", "/reauthenticate", "/docs"];
 
 export default defineConfig(({ command }) => ({

@@ -8,8 +8,8 @@ export interface PageDef {
   /** The address below the workspace. All addresses below it are the page's own. */
   path: string;
   label: string;
-  /** The scope of the operation that the page lives from. Members without it do not see the page. */
-  scope?: string;
+  /** The scope or permission of the operation that the page lives from. Members without it do not see the page. */
+  needs?: string;
   load: () => Promise<{ default: Component }>;
 }
 
@@ -37,9 +37,9 @@ export const sections: readonly Section[] = [
     icon: "m8 7-5 5 5 5m8-10 5 5-5 5M14 4l-4 16",
     key: "d",
     pages: [
-      { path: "developers/events", label: t.pages.events, scope: "events:read", load: () => import("./pages/developers/Events.svelte") },
-      { path: "developers/webhooks", label: t.pages.webhooks, scope: "webhooks:manage", load: () => import("./pages/developers/Webhooks.svelte") },
-      { path: "developers/usage", label: t.pages.usage, scope: "billing:read", load: () => import("./pages/developers/Usage.svelte") },
+      { path: "developers/events", label: t.pages.events, needs: "events:read", load: () => import("./pages/developers/Events.svelte") },
+      { path: "developers/webhooks", label: t.pages.webhooks, needs: "webhooks:manage", load: () => import("./pages/developers/Webhooks.svelte") },
+      { path: "developers/usage", label: t.pages.usage, needs: "billing:read", load: () => import("./pages/developers/Usage.svelte") },
     ],
   },
   {
@@ -49,8 +49,8 @@ export const sections: readonly Section[] = [
     key: "s",
     pages: [
       { path: "settings/business", label: t.pages.business, load: () => import("./pages/settings/Business.svelte") },
-      { path: "settings/team", label: t.pages.team, scope: "conversations:read", load: () => import("./pages/settings/Team.svelte") },
-      { path: "settings/billing", label: t.pages.billing, scope: "billing:read", load: () => import("./pages/settings/Billing.svelte") },
+      { path: "settings/team", label: t.pages.team, needs: "conversations:read", load: () => import("./pages/settings/Team.svelte") },
+      { path: "settings/billing", label: t.pages.billing, needs: "billing:read", load: () => import("./pages/settings/Billing.svelte") },
     ],
   },
 ];

@@ -1,4 +1,4 @@
-// The texts of the chosen language. A language is one file of the type of `text/en.ts`.
+// The texts of the chosen language. A language is a folder of the type of `text/en`.
 
 import { en, type Text } from "./text/en";
 

@@ -4,7 +4,7 @@ import type { paths } from "../types/api";
 import { ApiError } from "./errors";
 import { root } from "./root";
 import { route } from "./route.svelte";
-import { session } from "./session.svelte";
+import { session, type Env } from "./session.svelte";
 
 type Method = "get" | "put" | "post" | "patch" | "delete";
 type Operation<P extends keyof paths, M extends Method> = NonNullable<paths[P][M]>;
@@ -35,6 +35,8 @@ export type Options<P extends keyof paths, M extends Method> = {
   ifMatch?: string | number;
   /** The key of a write. Repeated, it has no second effect. */
   idempotencyKey?: string;
+  /** The environment of the request; live without it. */
+  env?: Env;
   signal?: AbortSignal;
 };
 
@@ -55,10 +57,11 @@ function address(path: string, parts: Record<string, unknown> = {}, query: Recor
   return `${root}${BASE}${filled}${text ? `?${text}` : ""}`;
 }
 
-async function send<P extends keyof paths, M extends Method>(method: M, path: P, options: Options<P, M>): Promise<Answer<P, M>> {
+/** Sends a request until it is answered by more than the end of a session. Returns the answer if it is a success. */
+async function exchange(method: string, url: string, accept: string, options: Options<keyof paths, Method>): Promise<Response> {
   // The workspace of the tab when the request is made: another tab has its own.
   const workspace = route.workspace;
-  const headers = new Headers({ accept: "application/json" });
+  const headers = new Headers({ accept });
   const init: RequestInit = { method: method.toUpperCase(), headers, credentials: "omit", cache: "no-store" };
   if (options.signal) init.signal = options.signal;
   if (options.body !== undefined) {
@@ -68,25 +71,37 @@ async function send<P extends keyof paths, M extends Method>(method: M, path: P,
   if (options.ifMatch !== undefined) headers.set("if-match", `"${options.ifMatch}"`);
   if (method !== "get") headers.set("idempotency-key", options.idempotencyKey ?? newKey());
   for (let attempt = 0; ; attempt++) {
-    headers.set("authorization", `Bearer ${await session.token(workspace)}`);
+    headers.set("authorization", `Bearer ${await session.token(workspace, options.env)}`);
     let response: Response;
     try {
-      response = await fetch(address(path, options.path as Record<string, unknown>, options.query), init);
+      response = await fetch(url, init);
     } catch (error) {
       if (options.signal?.aborted) throw error;
       throw new ApiError(0, undefined);
     }
-    const body: unknown = await response.json().catch(() => undefined);
-    if (response.ok) return body as Answer<P, M>;
+    if (response.ok) return response;
     // The session has ended, or its token: with another token, and after signing in, the request is sent again.
     if (response.status === 401 && attempt < 2) {
       session.forget(workspace);
       continue;
     }
+    const body: unknown = await response.json().catch(() => undefined);
     const error = new ApiError(response.status, body, response.headers);
     if (error.code !== "reauthentication_required" || attempt > 2) throw error;
     await session.prove(workspace, error);
   }
+}
+
+async function send<P extends keyof paths, M extends Method>(method: M, path: P, options: Options<P, M>): Promise<Answer<P, M>> {
+  const url = address(path, options.path as Record<string, unknown>, options.query);
+  const response = await exchange(method, url, "application/json", options as Options<keyof paths, Method>);
+  return (await response.json().catch(() => undefined)) as Answer<P, M>;
+}
+
+/** Sends a request and returns the answer as it arrives: a stream of events, or a file. */
+export async function open<P extends keyof paths, M extends Method>(method: M, path: P, accept: string, options: Options<P, M> = {}): Promise<Response> {
+  const url = address(path, options.path as Record<string, unknown>, options.query);
+  return exchange(method, url, accept, options as Options<keyof paths, Method>);
 }
 
 export const api = {

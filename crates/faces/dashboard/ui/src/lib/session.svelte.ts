@@ -18,6 +18,9 @@ interface Account {
   workspaces: Place[];
 }
 
+/** In the test environment nothing reaches real people, and nothing costs Energy. */
+export type Env = "live" | "test";
+
 interface Token {
   token: string;
   /** When to get a new one, on the clock of `performance.now()`, which no change of the wall clock moves. */
@@ -32,14 +35,14 @@ const channel = new BroadcastChannel("svc-session");
 
 class Session {
   account = $state.raw<Account>();
-  /** The scopes of the member in the workspace of this tab. */
-  scopes = $state.raw<ReadonlySet<string>>(new Set());
+  /** The scopes and permissions of the member in the workspace of this tab. */
+  rights = $state.raw<ReadonlySet<string>>(new Set());
   /** What a person has to do in another window before the requests that wait are sent again. */
   needs = $state<"sign-in" | "proof">();
   /** Whether the service has another version of the dashboard. */
   isOutdated = $state(false);
 
-  #tokens = new Map<number, Promise<Token>>();
+  #tokens = new Map<string, Promise<Token>>();
   #waiting: { go: () => void; stop: () => void }[] = [];
 
   constructor() {
@@ -57,8 +60,9 @@ class Session {
     return this.account?.workspaces.find((place) => place.id === id);
   }
 
-  can(scope: string | undefined): boolean {
-    return scope === undefined || this.scopes.has(scope);
+  /** Whether the member has a scope or a permission. */
+  can(right: string | undefined): boolean {
+    return right === undefined || this.rights.has(right);
   }
 
   /** Reads who is signed in. */
@@ -70,24 +74,27 @@ class Session {
   }
 
   /** Returns a token for a workspace that is valid for at least a minute. Waits until somebody signs in if need be. */
-  async token(workspace: number): Promise<string> {
+  async token(workspace: number, env: Env = "live"): Promise<string> {
+    const name = `${workspace}/${env}`;
     for (;;) {
       try {
-        const found = await this.#tokens.get(workspace);
+        const found = await this.#tokens.get(name);
         if (found && performance.now() < found.renewAt) return found.token;
-        this.#tokens.set(workspace, this.#exchange(workspace));
-        return (await this.#tokens.get(workspace))?.token ?? "";
+        const wanted = this.#exchange(workspace, env);
+        this.#tokens.set(name, wanted);
+        return (await wanted).token;
       } catch (error) {
-        this.#tokens.delete(workspace);
+        this.#tokens.delete(name);
         if (!(error instanceof ApiError) || error.status !== 401) throw error;
         await this.#wait("sign-in", error);
       }
     }
   }
 
-  /** Forgets a token that the service no longer takes. */
+  /** Forgets the tokens of a workspace, which the service no longer takes. */
   forget(workspace: number): void {
-    this.#tokens.delete(workspace);
+    this.#tokens.delete(`${workspace}/live`);
+    this.#tokens.delete(`${workspace}/test`);
   }
 
   /** Tells the other tabs that somebody has signed in. */
@@ -101,12 +108,12 @@ class Session {
     if (version && served && served !== version) this.isOutdated = true;
   }
 
-  async #exchange(workspace: number): Promise<Token> {
+  async #exchange(workspace: number, env: Env): Promise<Token> {
     const asked = performance.now();
     const answer = await this.#fetch("/session/token", {
       method: "POST",
       headers: { "content-type": "application/json", accept: "application/json" },
-      body: JSON.stringify({ workspace, env: "live" }),
+      body: JSON.stringify({ workspace, env }),
     });
     const { token } = answer["data"] as { token: string };
     return { token, renewAt: asked + LIFETIME_MS - MARGIN_MS };
