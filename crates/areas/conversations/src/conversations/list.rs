@@ -1,8 +1,8 @@
 //! Reading conversations and what was said in them.
 
 use super::model::{
-    Conversation, ConversationFilter, ConversationHandler, ConversationWindow, MessageListing, MessageOrder,
-    MessagePreview,
+    AssigneeFilter, Conversation, ConversationFilter, ConversationHandler, ConversationWindow,
+    MessageListing, MessageOrder, MessagePreview,
 };
 use crate::messages::{Conversation as Row, Message, MessageRow, MessageSender, MessageType, print};
 use crate::schema::{conversations, messages};
@@ -20,10 +20,17 @@ use store::{OneRow as _, Read};
 /// How many characters of the last message a conversation shows.
 const PREVIEW: usize = 200;
 
+/// How many conversations one request looks at for those with an assignee or a handler, which contacts have.
+const LOOKED_AT: usize = 5_000;
+
+/// How many of them are read at once.
+const BATCH: usize = 250;
+
 /// List conversations
 ///
 /// Lists the conversations of the workspace, those with the newest message first. Pages continue after that message, so a
-/// conversation that gets another one moves to the first page.
+/// conversation that gets another one moves to the first page. With `assignee` or `handler`, a request looks at the newest 5,000
+/// conversations that the other filters leave: a page may have fewer rows than `limit`, and the next page continues from there.
 #[operation(get "/conversations", scope = "conversations:read", ceiling = 50)]
 pub fn list_conversations(
     read: &mut Read,
@@ -33,9 +40,31 @@ pub fn list_conversations(
     people: State<People>,
 ) -> Result<OptInList<Conversation>> {
     let workspace = caller.workspace_id();
+    let after = page.page().after::<MessageId>()?;
+    if filter.assignee.is_some() || filter.handler.is_some() {
+        let (rows, next) = of_handlers(read, workspace, &filter, &people.0, after, page.most())?;
+        let shown = show(read, &people.0, workspace, &rows)?;
+        return Ok(page.answer_part(shown, next.map(|next| next.to_string()).as_deref()));
+    }
+    let rows = newest(read, workspace, &filter, &people.0, after, page.page().fetch())?;
+    let places: HashMap<ConversationId, MessageId> =
+        rows.iter().map(|row| (row.id, row.last_message_id)).collect();
+    let shown = show(read, &people.0, workspace, &rows)?;
+    Ok(page.answer(shown, |one| places.get(&one.id).map(ToString::to_string).unwrap_or_default()))
+}
+
+/// Reads the conversations that a filter leaves, without its assignee and handler.
+fn newest(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    filter: &ConversationFilter,
+    people: &People,
+    after: Option<MessageId>,
+    most: i64,
+) -> Result<Vec<Row>> {
     let mut query = conversations::table
         .order(conversations::last_message_id.desc())
-        .limit(page.page().fetch())
+        .limit(most)
         .select(Row::as_select())
         .into_boxed();
     // A channel is of one workspace: without a condition on the workspace, the indexes of the channel are used.
@@ -43,7 +72,7 @@ pub fn list_conversations(
         Some(channel) if channels::is_of(read, channel, workspace)? => {
             query.filter(conversations::channel_id.eq(channel))
         }
-        Some(_) => return Ok(page.answer(Vec::new(), |one: &Conversation| one.id.to_string())),
+        Some(_) => return Ok(Vec::new()),
         // Written as no index has it: SQLite would else look for the few of a contact among all of the workspace.
         None if filter.contact_id.is_some() => {
             query.filter(sql::<Bool>("+workspace_id = ").bind::<BigInt, _>(workspace.0))
@@ -55,7 +84,7 @@ pub fn list_conversations(
     }
     if let Some(contact) = filter.contact_id {
         // The conversations of a merged contact are those of the one that remains.
-        let ids = people.0.ids_of(read, workspace, contact)?;
+        let ids = people.ids_of(read, workspace, contact)?;
         query = query.filter(conversations::contact_id.eq(ids.first().copied().unwrap_or(contact)));
     }
     // Written as the indexes have it, so that those are used.
@@ -64,14 +93,75 @@ pub fn list_conversations(
         Some(false) => query = query.filter(sql::<Bool>("unread_count = 0")),
         None => {}
     }
-    if let Some(after) = page.page().after::<MessageId>()? {
+    if let Some(after) = after {
         query = query.filter(conversations::last_message_id.lt(after));
     }
-    let rows: Vec<Row> = query.load(read.connection())?;
-    let places: HashMap<ConversationId, MessageId> =
-        rows.iter().map(|row| (row.id, row.last_message_id)).collect();
-    let shown = show(read, &people.0, workspace, &rows)?;
-    Ok(page.answer(shown, |one| places.get(&one.id).map(ToString::to_string).unwrap_or_default()))
+    Ok(query.load(read.connection())?)
+}
+
+/// Reads the conversations that a filter leaves with its assignee and handler, and where to go on.
+fn of_handlers(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    filter: &ConversationFilter,
+    people: &People,
+    mut after: Option<MessageId>,
+    most: i64,
+) -> Result<(Vec<Row>, Option<MessageId>)> {
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let mut found: Vec<Row> = Vec::new();
+    for _ in 0..LOOKED_AT / BATCH {
+        let rows = newest(read, workspace, filter, people, after, i64::try_from(BATCH).unwrap_or(i64::MAX))?;
+        let cards = cards_of(read, people, workspace, &rows)?;
+        let is_last = rows.len() < BATCH;
+        for row in rows {
+            after = Some(row.last_message_id);
+            if !filter.is_for(cards.get(&row.contact_id)) {
+                continue;
+            }
+            if found.len() == most {
+                let last = found.last().map(|row| row.last_message_id);
+                return Ok((found, last));
+            }
+            found.push(row);
+        }
+        if is_last {
+            return Ok((found, None));
+        }
+    }
+    Ok((found, after))
+}
+
+impl ConversationFilter {
+    /// Whether the contact of a conversation has the assignee and the handler.
+    fn is_for(&self, contact: Option<&ContactCard>) -> bool {
+        let assignee = match contact.and_then(|card| card.assignee) {
+            Some(member) => AssigneeFilter::Member(member),
+            None => AssigneeFilter::Nobody,
+        };
+        self.assignee.is_none_or(|wanted| wanted == assignee)
+            && self.handler.is_none_or(|wanted| wanted == ConversationHandler::of(contact))
+    }
+}
+
+impl ConversationHandler {
+    fn of(contact: Option<&ContactCard>) -> Self {
+        match contact {
+            Some(card) if card.autopilot && !card.is_blocked => Self::Agent,
+            _ => Self::Human,
+        }
+    }
+}
+
+fn cards_of(
+    read: &mut Read,
+    people: &People,
+    workspace: WorkspaceId,
+    rows: &[Row],
+) -> Result<HashMap<ContactId, ContactCard>> {
+    let contacts: Vec<ContactId> = rows.iter().map(|row| row.contact_id).collect();
+    let cards = people.cards(read, workspace, &contacts)?;
+    Ok(cards.into_iter().map(|card| (card.id, card)).collect())
 }
 
 /// One conversation
@@ -139,9 +229,7 @@ fn show(read: &mut Read, people: &People, workspace: WorkspaceId, rows: &[Row]) 
     if rows.is_empty() {
         return Ok(Vec::new());
     }
-    let contacts: Vec<ContactId> = rows.iter().map(|row| row.contact_id).collect();
-    let cards = people.cards(read, workspace, &contacts)?;
-    let cards: HashMap<ContactId, ContactCard> = cards.into_iter().map(|card| (card.id, card)).collect();
+    let cards = cards_of(read, people, workspace, rows)?;
     let last: Vec<MessageId> = rows.iter().map(|row| row.last_message_id).collect();
     let last: Vec<MessageRow> = messages::table
         .filter(messages::id.eq_any(&last))
@@ -152,7 +240,6 @@ fn show(read: &mut Read, people: &People, workspace: WorkspaceId, rows: &[Row]) 
     let now = read.now();
     let shown = rows.iter().map(|row| {
         let card = cards.get(&row.contact_id);
-        let answered_by_agent = card.is_some_and(|card| card.autopilot && !card.is_blocked);
         Conversation {
             id: row.id,
             object: "conversation",
@@ -160,7 +247,7 @@ fn show(read: &mut Read, people: &People, workspace: WorkspaceId, rows: &[Row]) 
             channel_id: row.channel_id,
             channel_type: types.get(&row.channel_id).copied().unwrap_or(ChannelType::Chatnet),
             status: row.status,
-            handler: if answered_by_agent { ConversationHandler::Agent } else { ConversationHandler::Human },
+            handler: ConversationHandler::of(card),
             assignee: card.and_then(|card| card.assignee),
             unread_count: row.unread_count,
             last_message: last.get(&row.last_message_id).map(preview),

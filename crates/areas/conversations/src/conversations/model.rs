@@ -111,6 +111,36 @@ pub(super) struct ConversationFilter {
     /// Only conversations with unread messages (`true`) or without (`false`).
     #[serde(default)]
     pub(super) unread: Option<bool>,
+    /// Only conversations that are assigned to this member of the team, or to nobody (`none`).
+    #[param(value_type = Option<String>, pattern = "^(none|[1-9][0-9]{0,18})$", example = "none")]
+    #[serde(default)]
+    pub(super) assignee: Option<AssigneeFilter>,
+    /// Only conversations that the agent answers, or only those that a person answers.
+    #[param(inline)]
+    #[serde(default)]
+    pub(super) handler: Option<ConversationHandler>,
+}
+
+/// To whom a conversation is assigned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) enum AssigneeFilter {
+    Nobody,
+    Member(MemberId),
+}
+
+impl TryFrom<String> for AssigneeFilter {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> std::result::Result<Self, Self::Error> {
+        match text.as_str() {
+            "none" => Ok(Self::Nobody),
+            id => id
+                .parse()
+                .map(|id| Self::Member(MemberId(id)))
+                .map_err(|_| "must be the id of a member or `none`"),
+        }
+    }
 }
 
 /// What is searched for.

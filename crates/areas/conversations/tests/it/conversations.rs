@@ -4,7 +4,7 @@ use crate::support::Desk;
 use chrono::Duration;
 use conversations::sample::{self, Sample};
 use conversations::{StateChange, set_state};
-use model::{ChannelId, Code, ContactId, ConversationId, Env, FileId};
+use model::{ChannelId, Code, ContactId, ConversationId, Env, FileId, MemberRole};
 use serde_json::{Value, json};
 use testkit::Kind;
 
@@ -137,6 +137,25 @@ async fn conversations_are_listed_by_activity_and_filtered(kind: Kind) {
         .expect(200);
     let one = desk.get(&format!("/conversations/{first}")).await.expect(200);
     assert_eq!(one["handler"], json!("human"));
+    let member = desk.app.member(desk.key.workspace, MemberRole::Agent).await;
+    let assigned = json!({ "assignee_id": member.session.member });
+    desk.app.put(&format!("/contacts/{ben}/assignment"), &desk.key, assigned).await.expect(200);
+    let member = member.id();
+    for (filter, expected) in [
+        ("handler=human".to_owned(), vec![first]),
+        ("handler=agent".to_owned(), vec![newest]),
+        ("assignee=none".to_owned(), vec![first]),
+        (format!("assignee={member}"), vec![newest]),
+        (format!("assignee={member}&handler=human"), vec![]),
+        (format!("assignee={member}&status=closed"), vec![]),
+        ("assignee=none&handler=human&unread=true".to_owned(), vec![first]),
+    ] {
+        assert_eq!(desk.ids(&format!("/conversations?{filter}")).await, expected, "{filter}");
+    }
+    for wrong in ["x", "0", "99999999999999999999", "-1"] {
+        let refused = desk.get(&format!("/conversations?assignee={wrong}")).await;
+        assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("assignee"), "{wrong}");
+    }
     let elsewhere = desk.app.bare_workspace("scale", 0).await;
     let key = desk.app.key(elsewhere, Env::Live, &["*"]).await;
     desk.app.get(&format!("/conversations/{first}"), &key).await.expect_error(404, "not_found");

@@ -119,7 +119,7 @@ pub fn rotate_key(
 
 /// Revoke an API key
 ///
-/// Ends a key for good: it stops working within 10 seconds. Revoking it again changes nothing. Needs a recent sign-in.
+/// Ends a key: it stops working within 10 seconds and cannot be restored. Revoking it again changes nothing. Needs a recent sign-in.
 #[operation(post "/dashboard/keys/{keyId}/revoke", session = "keys:manage", recent_sign_in = always, when_blocked)]
 pub fn revoke_key(tx: &mut Tx, caller: &Caller, Path(key_id): Path<KeyId>) -> Result<Json<WorkspaceKey>> {
     let before = keys::in_workspace(tx, caller.workspace_id(), &key_id)?;

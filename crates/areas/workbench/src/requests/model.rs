@@ -66,7 +66,7 @@ text_enum! {
 #[schema(example = json!({
     "operation": "createContact", "method": "POST", "path": "/contacts", "status": 403, "class": "refused",
     "code": "missing_scope", "gate": "scope", "message": "The key lacks the scope `contacts:write`.",
-    "param": "contacts:write", "key_name": "Shop", "source": "key", "env": "live", "latency_us": 812,
+    "param": "contacts:write", "energy": 0, "replayed": false, "key_name": "Shop", "source": "key", "env": "live", "latency_us": 812,
 }))]
 pub struct LoggedRequest {
     /// The id of the request.

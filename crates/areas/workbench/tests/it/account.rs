@@ -32,6 +32,7 @@ async fn a_person_ends_the_session_of_another_browser(kind: Kind) {
     let member = app.member(workspace, MemberRole::Viewer).await;
     let other = app.member(workspace, MemberRole::Viewer).await;
     let account = member.session.account.clone();
+    app.data.clock.advance(chrono::Duration::seconds(1));
     let opened = app.db().write(move |tx| {
         Ok(accounts::sessions::open(tx, &account, [203, 0, 113, 7].into(), "Firefox")?.0.id)
     });

@@ -34,6 +34,7 @@ async fn a_key_is_created_changed_and_revoked(kind: Kind) {
     let one = app.get(&path, &token).await;
     testkit::assert_absent(&one.text, &key.secret);
     assert_eq!(one.expect(200)["budget"], json!({ "cents": 500, "cutoff": true, "spent_cents": 0 }));
+    app.data.clock.advance(chrono::Duration::seconds(1));
     let patch = json!({ "name": "Shop 2", "budget_cents": null, "rate_limit_rpm": 1 });
     let changed = app.patch(&path, &token, patch).await.expect(200);
     assert_eq!((&changed["name"], &changed["budget"]), (&json!("Shop 2"), &Value::Null));

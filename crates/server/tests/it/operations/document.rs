@@ -338,6 +338,7 @@ fn percent_encoded(text: &str) -> String {
 fn text(schema: &Value, name: &str) -> String {
     match (schema["format"].as_str(), name) {
         (Some("uri"), _) | (_, "url") => return "https://example.com/x".to_owned(),
+        (Some("email"), _) => return "ana@example.com".to_owned(),
         (_, "field") => return "price".to_owned(),
         (_, "enabled_events") => return "run.completed".to_owned(),
         (Some("date"), _) => return "2026-01-01".to_owned(),

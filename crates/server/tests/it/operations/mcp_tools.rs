@@ -45,14 +45,18 @@ fn offence(schema: &Value, path: &str) -> Option<String> {
         .find_map(|(path, part)| offence(part, &path))
 }
 
+/// Whether a key can call an operation by MCP.
+fn is_tool(meta: &operation::Meta) -> bool {
+    !meta.json_rpc && !meta.is_partner_only() && meta.session.is_none()
+}
+
 #[testkit::both]
 async fn every_schema_is_portable(kind: Kind) {
     let app = TestApp::new(kind).await;
     let key = app.full_key().await;
     let tools = list(&app, &key, "?toolsets=all&output_schemas=true").await;
     let operations = server::registry().unwrap();
-    let public =
-        operations.operations().iter().filter(|one| !one.meta().json_rpc && !one.meta().is_partner_only());
+    let public = operations.operations().iter().filter(|one| is_tool(one.meta()));
     assert_eq!(tools.len(), public.count() + 5);
     let mut seen = BTreeSet::new();
     for tool in &tools {
@@ -259,7 +263,7 @@ async fn tools_are_named_as_operations(kind: Kind) {
     let listed = names(&list(&app, &key, "?toolsets=all").await);
     for operation in server::registry().unwrap().operations() {
         let (meta, name) = (operation.meta(), format!("svc_{}", snake(operation.meta().id)));
-        assert_eq!(listed.contains(&name), !meta.json_rpc && !meta.is_partner_only(), "{name}");
+        assert_eq!(listed.contains(&name), is_tool(meta), "{name}");
     }
     let unknown = rpc(&app, &key, "", "tools/call", json!({ "name": "svc_post_mcp", "arguments": {} })).await;
     assert_eq!(unknown.body["error"]["code"], -32602, "{}", unknown.text);

@@ -48,7 +48,7 @@ const HOSTILE: [&str; 27] = [
 ];
 
 /// Each list reads one of these. A list with positions of another kind adds one.
-const READABLE: [&str; 11] = [
+const READABLE: [&str; 13] = [
     "1",
     "AAAAAAAAAAA",
     "1:1",
@@ -60,6 +60,8 @@ const READABLE: [&str; 11] = [
     "imp_00000000000000000000000000",
     "frun_00000000000000000000000000",
     "atf_00000000000000000000000000",
+    "aud_00000000000000000000000000",
+    "acc_00000000000000000000000000",
 ];
 
 /// What is no cursor at all.
