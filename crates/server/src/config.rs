@@ -118,6 +118,17 @@ pub struct Config {
     )]
     pub insecure_sign_in: bool,
 
+    /// Whether everybody may read a fictional workspace with the published demo key: `true` or `false`. On with `--demo`.
+    #[arg(
+        long,
+        env = "SVC_DEMO_KEY",
+        global = true,
+        value_name = "BOOL",
+        default_value_t = false,
+        action = ArgAction::Set
+    )]
+    pub demo_key: bool,
+
     /// Threads that serve HTTP. Default: one per core.
     #[arg(
         long,

@@ -59,6 +59,7 @@ async fn serve(config: Config, demo: Option<Given>, runtime: Handle) -> anyhow::
     let db = open_database(&config)?;
     let seal = open_seal(&config, settings.keys.take(), &db).await?;
     let mut demo = prepare_demo(&db, &config, &settings.connector, notes).await?;
+    demo::offer_key(&db, config.demo_key).await?;
     let start_link = start_link::issue(&db, &config, demo.as_ref().map(Demo::workspace)).await?;
     let followed = db.background();
     let (traces, exporting) = Traces::start(settings.collector.take(), &db, &runtime).map_err(cause)?;

@@ -35,6 +35,10 @@ impl Domain for Business {
         "The profile of the workspace's business: what it is called, where it is, and when it is open.";
 
     fn operations() -> Operations {
-        vec![Box::new(operations::GetBusiness), Box::new(operations::ListBusinessVerticals)]
+        vec![
+            Box::new(operations::GetBusiness),
+            Box::new(operations::ListBusinessVerticals),
+            Box::new(operations::UpdateBusiness),
+        ]
     }
 }

@@ -2,6 +2,9 @@
 
 use crate::callbacks::{CALLBACK_LOG, Callbacks};
 use crate::channels::SEALED;
+use crate::dashboard::{
+    CheckChannel, ConnectChannel, DisconnectChannel, GetChannelConnection, UpdateChannel,
+};
 use crate::jobs;
 use crate::metrics::OPEN_CALLBACKS;
 use crate::network::Network;
@@ -32,6 +35,11 @@ impl Domain for Channels {
             Box::new(CreateMessageTemplate),
             Box::new(GetMessageTemplate),
             Box::new(DeleteMessageTemplate),
+            Box::new(CheckChannel),
+            Box::new(ConnectChannel),
+            Box::new(GetChannelConnection),
+            Box::new(UpdateChannel),
+            Box::new(DisconnectChannel),
         ]
     }
 

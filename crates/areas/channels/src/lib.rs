@@ -7,6 +7,7 @@
 mod address;
 pub mod callbacks;
 mod channels;
+mod dashboard;
 mod group;
 mod jobs;
 mod metrics;

@@ -361,6 +361,7 @@ fn expect_secret(stored: &StoredKey) -> Result<()> {
         KeyKind::Secret => return Ok(()),
         KeyKind::Member => "`svc team remove` ends what the member may do",
         KeyKind::Grant => "`svc grant revoke` ends what the app may do",
+        KeyKind::Demo => "the setting SVC_DEMO_KEY decides whether the demo key works",
     };
     Err(Error::invalid("key", format!("must be a key with a secret: {command}")))
 }

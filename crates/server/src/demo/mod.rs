@@ -13,19 +13,21 @@ mod reminders;
 mod requests;
 mod settings;
 mod tasks;
+mod visitors;
 
+pub(crate) use visitors::offer_key;
 pub(crate) use settings::{Given, complete};
 
 use crate::Config;
 use crate::operator_error::cause;
-use auth::keys::{self, NewKey};
+use auth::keys::{self, DEMO_SECRET, NewKey};
 use auth::workspaces::{self, NewWorkspace};
 use billing::ledger::{GrantKind, NewGrant, grant};
 use billing::plans;
 use chat::Chat;
 use conversations::Transcriber;
 use egress::Connector;
-use model::{Code, CollectionId, Env, FunctionId, KeyId, Result, Scope, SubscriptionStatus, WorkspaceId};
+use model::{Code, CollectionId, ContactId, Env, FunctionId, KeyId, Result, Scope, SubscriptionStatus, WorkspaceId};
 use operation::Pipeline;
 use requests::Requests;
 use std::fmt::{self, Write as _};
@@ -165,6 +167,15 @@ fn make(tx: &mut Tx) -> Result<(WorkspaceId, String, String)> {
         workspace,
         &NewGrant { note: Some("Demo".to_owned()), ..NewGrant::new(GrantKind::Promo, 100_000) },
     )?;
+    let contacts = fill(tx, workspace)?;
+    let (live, secret) = make_key(tx, workspace, Env::Live)?;
+    reminders::make(tx, workspace, &live, &contacts)?;
+    let (_, test) = make_key(tx, workspace, Env::Test)?;
+    Ok((workspace, secret, test))
+}
+
+/// Makes the business with its team, products, agent, contacts and tasks. Returns the contacts.
+fn fill(tx: &mut Tx, workspace: WorkspaceId) -> Result<Vec<ContactId>> {
     // The country of the business locks all sets, so it comes before them.
     let team = people::make(tx, workspace)?;
     let products = products::make(tx, workspace)?;
@@ -173,10 +184,7 @@ fn make(tx: &mut Tx) -> Result<(WorkspaceId, String, String)> {
     tasks::prepare(tx, workspace)?;
     let contacts = contacts::make(tx, workspace)?;
     tasks::make(tx, workspace, &tasks::People { contacts: &contacts, team: &team, agent: agent.id })?;
-    let (live, secret) = make_key(tx, workspace, Env::Live)?;
-    reminders::make(tx, workspace, &live, &contacts)?;
-    let (_, test) = make_key(tx, workspace, Env::Test)?;
-    Ok((workspace, secret, test))
+    Ok(contacts)
 }
 
 fn make_key(tx: &mut Tx, workspace: WorkspaceId, env: Env) -> Result<(KeyId, String)> {
@@ -217,6 +225,13 @@ impl Welcome {
             }
         }
         self.write_mcp(&mut text)?;
+        writeln!(text)?;
+        writeln!(text, "Read a fictional workspace with the demo key, which everybody may know:")?;
+        writeln!(
+            text,
+            "  curl -s http://{}/api/v1/contacts -H 'Authorization: Bearer {DEMO_SECRET}'",
+            self.listen
+        )?;
         writeln!(text)?;
         writeln!(text, "Chat with the agent as a customer: {}", self.chat)?;
         writeln!(text, "Write \"offer\" there, and a flow asks what you would like to buy.")?;

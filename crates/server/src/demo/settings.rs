@@ -27,6 +27,7 @@ pub(crate) async fn complete(mut config: Config, demo: Option<Given>) -> (Arc<Co
 
 async fn complete_demo(config: &mut Config, given: Given) -> Vec<String> {
     let mut notes = Vec::new();
+    config.demo_key = true;
     if !given.models {
         let environment = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         notes.extend(use_server(config, &Candidate::all(config, given.openai_base_url, environment)).await);

@@ -139,7 +139,7 @@ impl LoggedRequest {
     pub(super) fn of(row: LoggedRow, names: &KeyNames) -> Self {
         let key = row.key_id.as_ref().and_then(|id| names.get(id));
         let source = match key.map(|(_, kind)| *kind) {
-            Some(KeyKind::Secret) => RequestSource::Key,
+            Some(KeyKind::Secret | KeyKind::Demo) => RequestSource::Key,
             Some(KeyKind::Member) => RequestSource::Dashboard,
             Some(KeyKind::Grant) => RequestSource::App,
             None => RequestSource::Unknown,

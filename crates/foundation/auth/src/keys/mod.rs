@@ -2,9 +2,11 @@
 //! it.
 
 mod changes;
+mod demo;
 mod of_workspace;
 
 pub use changes::{KeyChange, change, rotate};
+pub use demo::{DEMO_RATE_LIMIT_RPM, DEMO_SECRET, offer_demo};
 pub use of_workspace::{in_workspace, names};
 
 use crate::schema::{api_keys, workspaces};
@@ -75,6 +77,8 @@ text_enum! {
         Member = "member",
         /// An OAuth app, through access tokens. Nobody knows a secret of it.
         Grant = "grant",
+        /// Everybody, with the published secret of the demo key.
+        Demo = "demo",
     }
 }
 

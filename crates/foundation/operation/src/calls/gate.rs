@@ -7,7 +7,7 @@ use crate::gates::Gate;
 use crate::registry::{Found, Registered};
 use crate::transport::Head;
 use accounts::SessionTokens;
-use auth::keys::StoredKey;
+use auth::keys::{DEMO_RATE_LIMIT_RPM, KeyKind, StoredKey};
 use auth::{Identity, KeySecret, Window, roles};
 use model::{
     ApiKey, Caller, Chain, Code, Env, Error, KeyOwner, MemberSession, Principal, Result, Timestamp,
@@ -45,7 +45,7 @@ impl Pipeline {
         // The ceiling depends on the plan, so the workspace is looked up before the rate is counted. Its own gate
         // answers later.
         let workspace = self.workspace(head, &stored, path.as_deref().unwrap_or_default()).await;
-        self.rate(&stored, &principal, workspace.as_ref().ok(), progress).await?;
+        self.rate(head, &stored, &principal, workspace.as_ref().ok(), progress).await?;
 
         progress.gate = Gate::Route;
         let (operation, place) = match route {
@@ -151,6 +151,7 @@ impl Pipeline {
 
     async fn rate(
         &self,
+        head: &Head<'_>,
         stored: &StoredKey,
         principal: &Principal,
         workspace: Option<&Arc<Workspace>>,
@@ -161,6 +162,9 @@ impl Pipeline {
             // Both keys of a member share a window. The keys of all other windows are ids of keys and addresses.
             let window = format!("member {}", member.member);
             return self.count(&window, own.map_or(most, |own| own.min(most)), progress).await;
+        }
+        if stored.kind == KeyKind::Demo {
+            return self.count_visitor(head, progress).await;
         }
         let plan = workspace.and_then(|workspace| workspace.plan.rate_limit_rpm);
         let limit = match (stored.key.rate_limit_rpm, plan) {
@@ -173,9 +177,20 @@ impl Pipeline {
         self.count(stored.key.lineage.as_str(), limit, progress).await
     }
 
+    /// Counts a request with the demo key, which all visitors share, in the window of its address.
+    async fn count_visitor(&self, head: &Head<'_>, progress: &mut Progress) -> Result<()> {
+        let limit = DEMO_RATE_LIMIT_RPM;
+        let window = self.rates.count_address(VISITOR, head.peer, limit, progress.came_at).await;
+        self.within(window, limit, progress)
+    }
+
     /// Counts a request in a window.
     async fn count(&self, key: &str, limit: i64, progress: &mut Progress) -> Result<()> {
         let window = self.rates.count(key, limit, progress.came_at).await;
+        self.within(window, limit, progress)
+    }
+
+    fn within(&self, window: Window, limit: i64, progress: &mut Progress) -> Result<()> {
         progress.window = Some(window);
         if window.exceeded {
             return Err(Error::new(Code::RateLimited, format!("More than {limit} requests in a minute."))
@@ -337,6 +352,9 @@ fn over_quota(quota: i64, now: Timestamp) -> Error {
 
 /// The door at which addresses without a valid key are counted.
 const ADDRESS: &str = "ip";
+
+/// Whose windows count requests with the demo key.
+const VISITOR: &str = "visitor";
 
 fn too_many_without_key(window: Window) -> Error {
     Error::new(Code::RateLimited, "Too many requests without a valid key from this address.")
