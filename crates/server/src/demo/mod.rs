@@ -15,8 +15,8 @@ mod settings;
 mod tasks;
 mod visitors;
 
-pub(crate) use visitors::offer_key;
 pub(crate) use settings::{Given, complete};
+pub(crate) use visitors::offer_key;
 
 use crate::Config;
 use crate::operator_error::cause;
@@ -27,7 +27,9 @@ use billing::plans;
 use chat::Chat;
 use conversations::Transcriber;
 use egress::Connector;
-use model::{Code, CollectionId, ContactId, Env, FunctionId, KeyId, Result, Scope, SubscriptionStatus, WorkspaceId};
+use model::{
+    Code, CollectionId, ContactId, Env, FunctionId, KeyId, Result, Scope, SubscriptionStatus, WorkspaceId,
+};
 use operation::Pipeline;
 use requests::Requests;
 use std::fmt::{self, Write as _};

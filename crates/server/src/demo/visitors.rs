@@ -15,7 +15,8 @@ pub(crate) async fn offer_key(db: &Db, is_offered: bool) -> anyhow::Result<()> {
 
 fn make(tx: &mut Tx) -> Result<WorkspaceId> {
     plans::seed_catalogue(tx)?;
-    let new = NewWorkspace { name: "Casa Nordica".to_owned(), slug: "casa-nordica".to_owned(), partner: None };
+    let new =
+        NewWorkspace { name: "Casa Nordica".to_owned(), slug: "casa-nordica".to_owned(), partner: None };
     let workspace = plans::create_workspace(tx, &new)?.id;
     // Without a monthly quota, which all visitors together would use up.
     plans::set_plan(tx, workspace, "unlimited", SubscriptionStatus::Active, None)?;

@@ -12,6 +12,7 @@ mod callback_retention;
 mod causes;
 mod channel_replicas;
 mod commands;
+mod demo_key;
 mod gate;
 mod idempotency;
 mod kills;

@@ -2,7 +2,7 @@
 
 use crate::full;
 use business::{BusinessPatch, BusinessProfile, Calendar, Retention};
-use model::{Code, Result, Timestamp, WorkspaceId};
+use model::{Code, Env, MemberRole, Result, Timestamp, WorkspaceId};
 use ports::{BusinessCalendar, BusinessRetention, KeptDays, Opening};
 use serde_json::{Value, json};
 use testkit::{Kind, TestApp};
@@ -164,4 +164,36 @@ async fn verticals_are_the_values_of_a_profile(kind: Kind) {
         let set = set(&app, key.workspace, json!({ "vertical": vertical["id"] })).await.unwrap();
         assert_eq!(json!(set.vertical), vertical["id"]);
     }
+}
+
+#[testkit::both]
+async fn an_admin_changes_the_profile(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let workspace = app.bare_workspace("scale", 0).await;
+    let admin = app.member(workspace, MemberRole::Admin).await;
+    let token = app.token(&admin, Env::Live);
+    let hours = json!([{ "day": "monday", "open": "09:00", "close": "18:00" }]);
+    let patch = json!({ "name": "Toy Shop", "time_zone": "Europe/Madrid", "country": "ES", "phone": "911234567", "hours": hours });
+    let changed = app.patch("/dashboard/business", &token, patch).await.expect(200);
+    assert_eq!((&changed["name"], &changed["phone"]), (&json!("Toy Shop"), &json!("+34911234567")));
+    let cleared =
+        app.patch("/dashboard/business", &token, json!({ "phone": null, "hours": [] })).await.expect(200);
+    assert_eq!(
+        (&cleared["phone"], &cleared["hours"], &cleared["country"]),
+        (&Value::Null, &json!([]), &json!("ES"))
+    );
+    for (wrong, param) in [
+        (json!({ "time_zone": "Mars/Base" }), "time_zone"),
+        (json!({ "email": "nobody" }), "email"),
+        (json!({ "hours": [{ "day": "monday", "open": "25:00", "close": "18:00" }] }), "hours[0].open"),
+        (json!({ "retention": { "messages_days": 0 } }), "retention.messages_days"),
+        (json!({ "surprise": 1 }), "surprise"),
+    ] {
+        let refused = app.patch("/dashboard/business", &token, wrong.clone()).await;
+        assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some(param), "{wrong}");
+    }
+    let agent = app.member(workspace, MemberRole::Agent).await;
+    let refused =
+        app.patch("/dashboard/business", &app.token(&agent, Env::Live), json!({ "name": "Mine" })).await;
+    refused.expect_error(403, "missing_scope");
 }

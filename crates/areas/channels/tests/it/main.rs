@@ -8,4 +8,5 @@
 #![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
 
 mod callbacks;
+mod dashboard;
 mod templates;
