@@ -117,67 +117,84 @@ pub struct BusinessProfile {
 
 /// A change of a profile. Absent fields stay unchanged, and `null` removes a value.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 #[schema(example = json!({
     "name": "Toy Shop", "time_zone": "Europe/Madrid", "hours": [{ "day": "monday", "open": "09:00", "close": "18:00" }],
 }))]
 pub struct BusinessPatch {
     /// The name, 1 to 120 characters.
+    #[serde(default)]
     #[schema(value_type = Option<String>)]
     pub name: Patch<String>,
     /// The name under which the business is registered.
+    #[serde(default)]
     #[schema(value_type = Option<String>)]
     pub legal_name: Patch<String>,
     /// The description, at most 2,000 characters.
+    #[serde(default)]
     #[schema(value_type = Option<String>)]
     pub description: Patch<String>,
     /// The line of business.
+    #[serde(default)]
     #[schema(value_type = Option<Vertical>)]
     pub vertical: Patch<Vertical>,
     /// The time zone.
+    #[serde(default)]
     #[schema(value_type = Option<String>)]
     pub time_zone: Patch<String>,
     /// The currency.
+    #[serde(default)]
     #[schema(value_type = Option<String>)]
     pub currency: Patch<String>,
     /// The language and region.
+    #[serde(default)]
     #[schema(value_type = Option<String>)]
     pub locale: Patch<String>,
     /// The country.
+    #[serde(default)]
     #[schema(value_type = Option<String>)]
     pub country: Patch<String>,
     /// The postal address.
+    #[serde(default)]
     #[schema(value_type = Option<String>)]
     pub address: Patch<String>,
     /// The email address.
+    #[serde(default)]
     #[schema(value_type = Option<String>)]
     pub email: Patch<String>,
     /// The telephone number. Without `+` it is read as a number of the profile's country.
+    #[serde(default)]
     #[schema(value_type = Option<String>)]
     pub phone: Patch<String>,
     /// The address of the website.
+    #[serde(default)]
     #[schema(value_type = Option<String>)]
     pub website: Patch<String>,
     /// The opening hours of a week.
+    #[serde(default)]
     #[schema(value_type = Option<Vec<OpeningHours>>)]
     pub hours: Patch<Vec<OpeningHours>>,
     /// The days on which the business does not open.
+    #[serde(default)]
     #[schema(value_type = Option<Vec<Holiday>>)]
     pub holidays: Patch<Vec<Holiday>>,
     /// The retention of messages and files. `null` keeps both forever.
+    #[serde(default)]
     #[schema(value_type = Option<BusinessRetentionPatch>)]
     pub retention: Patch<BusinessRetentionPatch>,
 }
 
 /// A change of the retention. Absent fields stay unchanged, and `null` keeps messages or files forever.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 #[schema(example = json!({ "messages_days": 730, "files_days": 90 }))]
 pub struct BusinessRetentionPatch {
     /// The age at which messages are deleted, 1 to 3,650 days.
+    #[serde(default)]
     #[schema(value_type = Option<i64>, minimum = 1, maximum = 3650)]
     pub messages_days: Patch<i64>,
     /// The age at which files sent by contacts are deleted, 1 to 3,650 days.
+    #[serde(default)]
     #[schema(value_type = Option<i64>, minimum = 1, maximum = 3650)]
     pub files_days: Patch<i64>,
 }

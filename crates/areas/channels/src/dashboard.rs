@@ -1,8 +1,8 @@
 //! Operations of the dashboard on channels: they connect numbers, which `svc channel` does for operators.
 
 use crate::channels::{
-    Channel, ChannelChange, ChannelProvider, ChannelRow, ChannelSettings, ConnectChannel, connect,
-    disconnect, live, set,
+    Channel, ChannelChange, ChannelProvider, ChannelRow, ChannelSettings, ConnectChannel as Connection,
+    connect, disconnect, live, set,
 };
 use crate::network::{Network, refused};
 use accounts::Actor;
@@ -202,7 +202,7 @@ pub async fn connect_channel(
     State(base_url): State<BaseUrl>,
 ) -> Result<Created<ChannelConnection>> {
     let workspace = cx.caller.workspace_id();
-    let wanted = ConnectChannel {
+    let wanted = Connection {
         workspace,
         provider: new.provider,
         name: new.name.trim().to_owned(),
@@ -227,7 +227,7 @@ pub async fn connect_channel(
         }
         refused(&error, "number_id")
     })?;
-    let wanted = ConnectChannel {
+    let wanted = Connection {
         messages_per_second: health.messages_per_second.map_or(80, i64::from),
         address: wanted.address.or(health.display_number),
         ..wanted

@@ -92,7 +92,7 @@ pub fn unblock_workspace(
 
 /// Put a workspace on a plan
 ///
-/// Gives the Energy that the plan includes. A running period of the same plan goes on.
+/// Gives the Energy that the plan includes. A running period of the same plan stays.
 #[operation(post "/dashboard/workspaces/{tenantId}/plan", session = "installation:manage", when_blocked)]
 pub fn set_workspace_plan(
     tx: &mut Tx,

@@ -217,9 +217,10 @@ fn named<'a>(components: &'a Value, schema: &Value) -> Option<&'a Value> {
     components.get("schemas")?.get(name)
 }
 
-/// Returns the schema to which a reference leads, or the schema itself.
+/// Returns the schema to which a reference leads, or the schema itself. A reference that may be `null` is a choice of two.
 fn resolved<'a>(components: &'a Value, schema: &'a Value) -> &'a Value {
-    named(components, schema).unwrap_or(schema)
+    let choices = schema.get("oneOf").and_then(Value::as_array).into_iter().flatten();
+    std::iter::once(schema).chain(choices).find_map(|part| named(components, part)).unwrap_or(schema)
 }
 
 fn compile(schema: &Value) -> Option<Validator> {

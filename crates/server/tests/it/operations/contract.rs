@@ -23,8 +23,7 @@ const RESTRICTED: [&str; 8] = [
 ];
 
 /// Operations whose smallest request is refused, because of what no schema can state: the code and the parameter.
-const DEMANDING: [(&str, &str, &str); 15] = [
-    // An e-mail address.
+const DEMANDING: [(&str, &str, &str); 14] = [
     // A password that is long enough.
     ("changeOwnPassword", "validation_error", "new_password"),
     // A scope.
