@@ -4,7 +4,7 @@ use crate::channels::{
     Channel, ChannelChange, ChannelProvider, ChannelRow, ChannelSettings, ConnectChannel as Connection,
     connect, disconnect, live, set,
 };
-use crate::network::{Network, refused};
+use crate::network::Network;
 use accounts::Actor;
 use accounts::audit::{self, Entry};
 use auth::{Seal, keys};
@@ -190,8 +190,8 @@ impl From<std::result::Result<NumberHealth, NetworkError>> for ChannelCheck {
 /// Connect a number
 ///
 /// Connects a number of a chat network once the network has accepted the credentials. A number that the workspace has connected
-/// gets these credentials and settings, and callbacks under the previous app secret stay valid. The network must be told the
-/// `callback_url` and the verify token. Needs a recent sign-in.
+/// gets these credentials and settings, and callbacks under the previous app secret stay valid. Enter the
+/// `callback_url` and the verify token at the network. Needs a recent sign-in.
 #[operation(post "/dashboard/channels", session = "channels:connect", recent_sign_in = always)]
 pub async fn connect_channel(
     cx: &Cx,
@@ -220,13 +220,7 @@ pub async fn connect_channel(
     };
     let (agent, key, of) = (wanted.agent, wanted.key.clone(), agents.clone());
     cx.db.read(move |read| expect_own(read, workspace, &of, agent, key.as_ref())).await?;
-    let health = network.0.health(&wanted.account()).await.map_err(|error| {
-        if error.is_unauthorized {
-            let refusal = format!("is refused by the network: {}", error.message);
-            return Error::invalid("access_token", refusal);
-        }
-        refused(&error, "number_id")
-    })?;
+    let health = network.0.health(&wanted.account()).await.map_err(|error| unconfirmed(&error))?;
     let wanted = Connection {
         messages_per_second: health.messages_per_second.map_or(80, i64::from),
         address: wanted.address.or(health.display_number),
@@ -306,6 +300,16 @@ pub fn disconnect_channel(
     let row = live(tx, caller.workspace_id(), channel_id)?;
     record(tx, caller, "channel.disconnected", &row)?;
     shown(&row, &network.0, &base_url.0).map(Json)
+}
+
+/// Why the network does not confirm a number, in its words.
+fn unconfirmed(error: &NetworkError) -> Error {
+    let (param, problem) = match (error.is_unauthorized, error.is_retryable) {
+        (true, _) => ("access_token", "is refused by the network"),
+        (false, true) => ("network_url", "does not lead to a network that answers"),
+        (false, false) => ("number_id", "is refused by the network"),
+    };
+    Error::invalid(param, format!("{problem}: {}", error.message))
 }
 
 fn address_of(url: &str) -> Result<String> {

@@ -23,7 +23,9 @@ const RESTRICTED: [&str; 8] = [
 ];
 
 /// Operations whose smallest request is refused, because of what no schema can state: the code and the parameter.
-const DEMANDING: [(&str, &str, &str); 14] = [
+const DEMANDING: [(&str, &str, &str); 15] = [
+    // A network that answers.
+    ("connectChannel", "validation_error", "network_url"),
     // A password that is long enough.
     ("changeOwnPassword", "validation_error", "new_password"),
     // A scope.

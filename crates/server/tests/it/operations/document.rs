@@ -352,6 +352,7 @@ fn text(schema: &Value, name: &str) -> String {
         "XX".to_owned(),
         "XXX".to_owned(),
         "red".to_owned(),
+        "none".to_owned(),
         "0".repeat(64),
         format!("{prefix}{}", "0".repeat(26)),
     ];
