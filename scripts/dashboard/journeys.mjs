@@ -83,18 +83,18 @@ export async function states({ view, origin, folder }) {
     }
     await page.unroute(api, answer);
   }
-  const fewScopes = changed((body) => {
-    body.data.api_key.scopes = body.data.api_key.scopes.filter((scope) => scope !== "billing:read" && scope !== "webhooks:manage");
+  const fewRights = changed((body) => {
+    for (const kind of ["scopes", "permissions"]) body.data[kind] = body.data[kind].filter((right) => right !== "billing:read" && right !== "webhooks:manage");
     return body;
   });
-  await page.route("**/api/v1/me", fewScopes);
+  await page.route("**/api/v1/dashboard/me", fewRights);
   await page.goto(`${origin}/app/1/settings/billing`);
   await page.getByText("You cannot open Energy and billing").waitFor();
   await check(view, "no-right", folder);
   await page.goto(`${origin}/app/1/`);
   await settled(page);
   await check(view, "home-few-rights", folder);
-  await page.unroute("**/api/v1/me", fewScopes);
+  await page.unroute("**/api/v1/dashboard/me", fewRights);
   await page.goto(`${origin}/app/1/nothing`);
   await page.getByText("This page does not exist").waitFor();
   await check(view, "no-page", folder);
@@ -122,10 +122,9 @@ function lengthen(value, key = "") {
 }
 
 /** The session ends while something is typed: it stays, and after signing in in another tab the request is sent. */
-export async function sessionEnds({ browser, origin, state, person, folder }) {
-  const { open } = await import("./checks.mjs");
-  const view = await open(browser, origin, { width: 1280, state });
+export async function sessionEnds({ view, origin, person, call, hook, folder }) {
   const { page, context } = view;
+  await call("POST", "/webhook-endpoints", { url: hook, enabled_events: ["contact.*"], description: "Orders of a branch" });
   await page.clock.install();
   await page.goto(`${origin}/app/1/developers/webhooks`);
   await page.locator("tbody a").first().click();
@@ -145,5 +144,4 @@ export async function sessionEnds({ browser, origin, state, person, folder }) {
   await other.getByText("You are signed in").waitFor();
   await dialog.waitFor({ state: "detached" });
   await page.getByRole("heading", { level: 1, name: "Orders of the shop" }).waitFor();
-  await view.context.close();
 }

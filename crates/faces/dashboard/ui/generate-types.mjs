@@ -1,8 +1,9 @@
-// Writes the types of all requests from the OpenAPI documents: a field that is renamed there is a type error here.
+// Writes the types of all requests from the OpenAPI documents: a field that is renamed there is a type error here. Forms that
+// are made of schemas, such as the settings of a node, get the schemas themselves, and the table of nodes of docs/flow-nodes.md.
 //
 //   node generate-types.mjs REPOSITORY
 
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import openapiTypescript, { astToString } from "openapi-typescript";
@@ -25,3 +26,34 @@ const schemas = names.reduceRight((rest, name) => {
   return rest ? `${own} & Omit<${rest}, keyof ${own}>` : own;
 }, "");
 writeFileSync(join(folder, "api.ts"), `${imports.join("\n")}\n\nexport type paths = ${both("Paths")};\nexport type Schemas = ${schemas};\n`);
+
+const contract = JSON.parse(readFileSync(join(repository, "openapi.public.json"), "utf8")).components.schemas;
+
+/** Returns a schema with the schemas that it names in their places. */
+function resolved(schema) {
+  if (Array.isArray(schema)) return schema.map(resolved);
+  if (schema === null || typeof schema !== "object") return schema;
+  const { $ref, examples: _, ...rest } = schema;
+  const named = $ref ? resolved(contract[$ref.replace("#/components/schemas/", "")]) : {};
+  // The description of a choice explains its values, that of its place says what is chosen.
+  if (named.enum) named["x-values"] = named.description;
+  return { ...named, ...Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, resolved(value)])) };
+}
+
+const guide = readFileSync(join(repository, "docs", "flow-nodes.md"), "utf8");
+const rows = [...guide.matchAll(/^\| \[`(\w+)`\]\(#\w+\) \| (\w+) \| (?:`([\w:]+)`)? ?\| (.*) \|$/gm)];
+const nodeKinds = rows.map(([, type, work, scope, text]) => {
+  const part = guide.split(`\n## ${type}\n`)[1].split("\n## ")[0];
+  const [, ports] = part.match(/^Ports: (.*)\.$/m);
+  const [, portsFrom] = ports.match(/the `id` of each of its `(\w+)`/) ?? [];
+  const fixed = [...ports.replace(/the `id`.*/, "").matchAll(/`(\w+)`/g)].map(([, port]) => port);
+  const example = JSON.parse(part.match(/```json[^\n]*\n([^]*?)```/)[1]).config;
+  return { type, work, scope: scope ?? null, text, ports: fixed, portsFrom: portsFrom ?? null, isAvailable: !part.includes("The service has no "), schema: resolved(contract.FlowNodeConfig["x-schema-by-type"][type]), example };
+});
+const types = contract.FlowNodeType.enum;
+if (nodeKinds.length !== types.length || nodeKinds.some(({ type, schema }) => !types.includes(type) || !schema)) throw new Error("docs/flow-nodes.md has other nodes than openapi.public.json: run make openapi");
+const forms = Object.fromEntries(["FlowNode", "FlowSettings", "FlowVariable", "AutomationPolicy", "NewAutomation"].map((name) => [name, resolved(contract[name])]));
+writeFileSync(
+  join(folder, "forms.ts"),
+  `export const nodeKinds: unknown = ${JSON.stringify(nodeKinds)};\nexport const forms: unknown = ${JSON.stringify(forms)};\n`,
+);

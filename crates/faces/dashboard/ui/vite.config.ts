@@ -3,7 +3,7 @@ import { defineConfig } from "vite";
 
 // The service that answers requests while the UI is worked on: `npm run dev` in this folder.
 const service = process.env["SERVICE"] ?? "http://localhost:8080";
-const served = ["/api", "/session", "/sign-in", "/sign-out", "/account", "/apps", "/start", "/invite", "/reauthenticate", "/docs"];
+const served = ["/api", "/session", "/sign-in", "/sign-out", "/account", "/apps", "/start", "/approvals", "/invite", "/reauthenticate", "/docs", "/hooks", "^/[df]/"];
 
 export default defineConfig(({ command }) => ({
   // The program puts the digest of the whole build into the page's addresses; files find each other by relative ones.
@@ -22,8 +22,12 @@ export default defineConfig(({ command }) => ({
         // What pages share is one file each, so that the names do not depend on which pages share it.
         codeSplitting: {
           groups: [
-            { name: "svelte", test: /node_modules/ },
-            { name: "lib", test: /\/src\/(lib|text)/ },
+            // A group takes what its modules need, so the first ones are those that others need.
+            { name: "svelte", test: /node_modules\/(?!@xyflow|@svelte-put|d3-)/, priority: 3 },
+            { name: "lib", test: /\/src\/(lib|text)/, priority: 2 },
+            // Only the drawing of a flow loads this.
+            { name: "xyflow", test: /node_modules/, priority: 1 },
+            { name: "forms", test: /\/src\/(pages\/flows\/form|types\/forms)/ },
           ],
         },
       },

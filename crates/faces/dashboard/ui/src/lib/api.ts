@@ -1,5 +1,6 @@
 // One typed way to the API. A request is what a key could have sent: same addresses, bodies and answers.
 
+import { untrack } from "svelte";
 import type { paths } from "../types/api";
 import { ApiError } from "./errors";
 import { root } from "./root";
@@ -57,26 +58,18 @@ function address(path: string, parts: Record<string, unknown> = {}, query: Recor
   return `${root}${BASE}${filled}${text ? `?${text}` : ""}`;
 }
 
-/** Sends a request until it is answered by more than the end of a session. Returns the answer if it is a success. */
-async function exchange(method: string, url: string, accept: string, options: Options<keyof paths, Method>): Promise<Response> {
-  // The workspace of the tab when the request is made: another tab has its own.
-  const workspace = route.workspace;
-  const headers = new Headers({ accept });
-  const init: RequestInit = { method: method.toUpperCase(), headers, credentials: "omit", cache: "no-store" };
-  if (options.signal) init.signal = options.signal;
-  if (options.body !== undefined) {
-    headers.set("content-type", "application/json");
-    init.body = JSON.stringify(options.body);
-  }
-  if (options.ifMatch !== undefined) headers.set("if-match", `"${options.ifMatch}"`);
-  if (method !== "get") headers.set("idempotency-key", options.idempotencyKey ?? newKey());
+/** Sends a request until it is answered by more than the end of a session. Returns any answer, also a refusal. */
+async function deliver(url: string, init: RequestInit & { headers: Headers }, env: Env | undefined): Promise<Response> {
+  // The workspace of the tab when the request is made: another tab has its own. A page reads again when what it asks for changes,
+  // not whenever the address does.
+  const workspace = untrack(() => route.workspace);
   for (let attempt = 0; ; attempt++) {
-    headers.set("authorization", `Bearer ${await session.token(workspace, options.env)}`);
+    init.headers.set("authorization", `Bearer ${await session.token(workspace, env)}`);
     let response: Response;
     try {
-      response = await fetch(url, init);
+      response = await fetch(url, { ...init, credentials: "omit", cache: "no-store" });
     } catch (error) {
-      if (options.signal?.aborted) throw error;
+      if (init.signal?.aborted) throw error;
       throw new ApiError(0, undefined);
     }
     if (response.ok) return response;
@@ -85,11 +78,66 @@ async function exchange(method: string, url: string, accept: string, options: Op
       session.forget(workspace);
       continue;
     }
-    const body: unknown = await response.json().catch(() => undefined);
-    const error = new ApiError(response.status, body, response.headers);
-    if (error.code !== "reauthentication_required" || attempt > 2) throw error;
+    const error = await refusal(response.clone());
+    if (error.code === "workspace_blocked" || error.code === "missing_scope") session.doubt();
+    if (error.code !== "reauthentication_required" || attempt > 2) return response;
     await session.prove(workspace, error);
   }
+}
+
+async function refusal(response: Response): Promise<ApiError> {
+  const body: unknown = await response.json().catch(() => undefined);
+  return new ApiError(response.status, body, response.headers);
+}
+
+/** Returns the answer if it is a success. */
+async function exchange(method: string, url: string, accept: string, options: Options<keyof paths, Method>): Promise<Response> {
+  const headers = new Headers({ accept });
+  const init: RequestInit & { headers: Headers } = { method: method.toUpperCase(), headers };
+  if (options.signal) init.signal = options.signal;
+  if (options.body !== undefined) {
+    headers.set("content-type", "application/json");
+    init.body = JSON.stringify(options.body);
+  }
+  if (options.ifMatch !== undefined) headers.set("if-match", `"${options.ifMatch}"`);
+  if (method !== "get") headers.set("idempotency-key", options.idempotencyKey ?? newKey());
+  const response = await deliver(url, init, options.env);
+  if (!response.ok) throw await refusal(response);
+  return response;
+}
+
+/** A request of any method and path, as somebody has written it. */
+export interface RawRequest {
+  method: string;
+  /** The path below `/api/v1`, with its query. */
+  path: string;
+  headers?: Record<string, string>;
+  body?: BodyInit | undefined;
+  env?: Env;
+  signal?: AbortSignal;
+}
+
+/** What was answered, success or refusal. */
+export interface RawAnswer {
+  status: number;
+  headers: [string, string][];
+  text: string;
+  /** The size of the body. */
+  bytes: number;
+  /** From sending it to the last byte of the answer. */
+  milliseconds: number;
+}
+
+/** Sends any request with the session. Refusals are answers too; it throws if there is none. */
+export async function request({ method, path, headers, body, env, signal }: RawRequest): Promise<RawAnswer> {
+  const init: RequestInit & { headers: Headers } = { method, headers: new Headers(headers) };
+  if (body !== undefined) init.body = body;
+  if (signal) init.signal = signal;
+  const started = performance.now();
+  const response = await deliver(`${root}${BASE}${path}`, init, env);
+  const data = await response.arrayBuffer();
+  const milliseconds = Math.round(performance.now() - started);
+  return { status: response.status, headers: [...response.headers], text: new TextDecoder().decode(data), bytes: data.byteLength, milliseconds };
 }
 
 async function send<P extends keyof paths, M extends Method>(method: M, path: P, options: Options<P, M>): Promise<Answer<P, M>> {

@@ -5,6 +5,7 @@ import { locale } from "../text";
 const number = new Intl.NumberFormat(locale);
 const relative = new Intl.RelativeTimeFormat(locale, { numeric: "auto", style: "long" });
 const absolute = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "long" });
+const hour = new Intl.DateTimeFormat(locale, { month: "short", day: "numeric", hour: "numeric", minute: "2-digit" });
 const day = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeZone: "UTC" });
 
 const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
@@ -48,6 +49,11 @@ export function moment(at: string): string {
   return absolute.format(new Date(at));
 }
 
+/** The beginning of an hour, with its day. */
+export function hourOf(at: string): string {
+  return hour.format(new Date(at));
+}
+
 /** A calendar day, `2026-11-28`. */
 export function date(text: string): string {
   return day.format(new Date(`${text}T00:00:00Z`));
@@ -62,4 +68,11 @@ export function daysAgo(days: number): string {
 export function words(code: string): string {
   const text = code.replace(/[_.]+/g, " ");
   return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
+/** A size in bytes, in the unit that people read it in, from kilobytes on. */
+export function bytes(size: number): string {
+  const units = ["kilobyte", "megabyte", "gigabyte", "terabyte"];
+  const at = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, size)) / 3) - 1));
+  return new Intl.NumberFormat(locale, { style: "unit", unit: units[at] ?? "kilobyte", maximumFractionDigits: 1 }).format(size / 1000 ** (at + 1));
 }

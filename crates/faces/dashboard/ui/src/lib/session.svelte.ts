@@ -30,6 +30,8 @@ interface Token {
 /** A token is replaced this long before it expires. */
 const MARGIN_MS = 60_000;
 const LIFETIME_MS = 300_000;
+/** Rights are read again this often at most because of a refusal. */
+const DOUBT_MS = 10_000;
 
 const channel = new BroadcastChannel("svc-session");
 
@@ -41,8 +43,11 @@ class Session {
   needs = $state<"sign-in" | "proof">();
   /** Whether the service has another version of the dashboard. */
   isOutdated = $state(false);
+  /** Goes up when the member may have other rights than this tab knows. */
+  doubts = $state(0);
 
   #tokens = new Map<string, Promise<Token>>();
+  #doubtedAt = -Infinity;
   #waiting: { go: () => void; stop: () => void }[] = [];
 
   constructor() {
@@ -85,10 +90,25 @@ class Session {
         return (await wanted).token;
       } catch (error) {
         this.#tokens.delete(name);
+        if (error instanceof ApiError && error.code === "not_a_member") void this.load().catch(() => undefined);
         if (!(error instanceof ApiError) || error.status !== 401) throw error;
         await this.#wait("sign-in", error);
       }
     }
+  }
+
+  /** Notes that a request was refused to which the member had the right: the role has changed, or the workspace is blocked. */
+  doubt(): void {
+    // A page that is refused again after its rights were read must not go round in circles.
+    if (performance.now() - this.#doubtedAt < DOUBT_MS) return;
+    this.#doubtedAt = performance.now();
+    this.recheck();
+  }
+
+  /** Reads again what the member may do here, and the workspaces. */
+  recheck(): void {
+    this.doubts += 1;
+    void this.load().catch(() => undefined);
   }
 
   /** Forgets the tokens of a workspace, which the service no longer takes. */

@@ -23,3 +23,7 @@ export function endpointState(endpoint: Schemas["WebhookEndpoint"]): { tone: Ton
   if (endpoint.failing_since !== null) return { tone: "danger", word: "failing" };
   return { tone: "ok", word: "enabled" };
 }
+
+export const statusClassTone: Record<Schemas["StatusClass"], Tone> = { success: "ok", refused: "warn", failed: "danger" };
+export const keyTone: Record<Schemas["KeyStatus"], Tone> = { active: "ok", expired: "none", revoked: "none" };
+export const healthTone: Record<Schemas["HealthState"], Tone> = { ok: "ok", warn: "warn", fail: "danger" };

@@ -1,3 +1,5 @@
+import type { Schemas } from "../../types/api";
+
 // Texts of Home.
 
 export const home = {
@@ -9,7 +11,6 @@ export const home = {
     daysLeft: (days: number) => (days > 365 ? "Lasts more than a year at the pace of the last days" : days === 1 ? "About one day left at the pace of the last days" : `About ${days} days left at the pace of the last days`),
     noForecast: "Nothing was spent in the last days",
     spent: (amount: string) => `${amount} spent this month`,
-    toBilling: "Energy and billing",
     channels: "Channels",
     connected: (connected: number, all: number) => `${connected} of ${all} connected`,
     noChannels: "No number is connected to this workspace.",
@@ -26,16 +27,35 @@ export const home = {
     failing: (count: number) => (count === 1 ? "1 endpoint fails" : `${count} endpoints fail`),
     allWell: (count: number) => (count === 1 ? "1 endpoint, no failure" : `${count} endpoints, no failure`),
     noWebhooks: "No endpoint receives events.",
-    blocked: "This workspace is blocked",
     depleted: "The Energy is used up: agents do not answer",
     low: "The Energy is running low",
     atLeast: (count: string) => `${count} or more`,
+    week: (runs: string) => `${runs} a day in the week before`,
+    open: (page: string) => `Open ${page}`,
+    steps: "First steps",
+    stepsDone: (done: number, all: number) => `${done} of ${all} done`,
+    stepDone: "Done",
+    stepOpen: "To do",
+    stepTitles: {
+      describe_business: "Describe the business",
+      create_key: "Create an API key",
+      first_request: "Send a request that succeeds",
+      invite_team: "Invite the team",
+    } satisfies Record<Schemas["FirstStepId"], string>,
+    stepTexts: {
+      describe_business: "Agents say what the business offers and when it is open.",
+      create_key: "Your programs use the API with it.",
+      first_request: "Each request is in the log, with the reason if it was refused.",
+      invite_team: "Colleagues take conversations over and look after the data.",
+    } satisfies Record<Schemas["FirstStepId"], string>,
+    hideSteps: "Hide for everybody",
     latestRuns: "Latest runs",
     input: "Input",
     status: "State",
     energySpent: "Energy",
     when: "When",
     noRuns: "No agent has run yet",
+    tryAgent: "Talk to an agent",
     noRunsText: "A run is one answer of an agent: to a message on a channel, or to a request of the API.",
   },
 };

@@ -1,0 +1,1 @@
+import{bt as e,xt as t}from"./svelte.js";import{I as n,bt as r}from"./lib.js";import{t as i}from"./RunList.js";function a(a,o){t(o,!0),n(a,{get title(){return r.pages.flowRuns},get text(){return r.flows.runsText},children:(e,t)=>{i(e,{hasFlow:!0})},$$slots:{default:!0}}),e()}export{a as default};
