@@ -115,7 +115,7 @@ text_enum! {
         CreateKey = "create_key",
         /// Send a request that succeeds.
         FirstRequest = "first_request",
-        /// Invite somebody.
+        /// Invite a member of the team.
         InviteTeam = "invite_team",
         /// Say who the business is.
         DescribeBusiness = "describe_business",

@@ -72,10 +72,7 @@ impl Parse for Deprecation {
 
 impl Parse for Declaration {
     fn parse(input: ParseStream) -> Result<Self> {
-        let method: Ident = input.parse()?;
-        if !["get", "post", "put", "patch", "delete"].contains(&method.to_string().as_str()) {
-            return Err(Error::new(method.span(), "begin with get, post, put, patch or delete"));
-        }
+        let method = parse_method(input)?;
         let path: LitStr = input.parse()?;
         let (mut scope, mut energy, mut ceiling, mut body_mib, mut deprecated, mut together) =
             (None, false, None, None, None, None);
@@ -135,6 +132,14 @@ impl Parse for Declaration {
             json_rpc,
         })
     }
+}
+
+fn parse_method(input: ParseStream) -> Result<Ident> {
+    let method: Ident = input.parse()?;
+    if ["get", "post", "put", "patch", "delete"].contains(&method.to_string().as_str()) {
+        return Ok(method);
+    }
+    Err(Error::new(method.span(), "begin with get, post, put, patch or delete"))
 }
 
 /// Checks that an operation states a scope or a permission, and not both. Those of the dashboard have a path of their own,

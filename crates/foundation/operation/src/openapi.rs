@@ -249,21 +249,23 @@ fn drop_null(schema: &mut Value) {
 
 /// Returns the headers that many operations accept.
 fn shared_parameters(contract: Contract) -> Value {
-    let mut parameters = json!({
+    let idempotency = json!({
         "IdempotencyKey": {
             "name": "Idempotency-Key", "in": "header", "required": false,
             "description": "A unique key of your choice. Resending the request with the same key returns the first result without executing it again.",
             "schema": { "type": "string", "minLength": 1, "maxLength": 255 },
         },
     });
-    if contract != Contract::Dashboard {
-        parameters["Workspace"] = json!({
+    let workspace = json!({
+        "Workspace": {
             "name": "X-Svc-Workspace", "in": "header", "required": false,
             "description": "For partner keys: the id or slug of the client workspace. Not needed if the key has a default client or the partner has only one.",
             "schema": { "type": "string", "maxLength": 64 },
-        });
-    }
-    parameters
+        },
+    });
+    let workspace = (contract != Contract::Dashboard).then_some(workspace);
+    let shared = [Some(idempotency), workspace];
+    shared.into_iter().flatten().filter_map(|one| one.as_object().cloned()).flatten().collect()
 }
 
 fn operation_responses(meta: &Meta, describe: &Describe) -> Value {

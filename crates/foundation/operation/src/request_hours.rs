@@ -146,6 +146,9 @@ fn store(tx: &mut Tx, added: &[Added]) -> Result<()> {
 
 type Four = (i64, i64, i64, i64);
 
+/// The hour, how its requests ended, their number, and the counts of the buckets.
+type Row = (Timestamp, StatusClass, i64, (Four, Four, Four));
+
 /// Returns the sums of a workspace from the hour of `from` to that of `to`, in ascending order; those of one key if it is given.
 pub fn between(
     read: &mut Read,
@@ -171,14 +174,13 @@ pub fn between(
     if let Some(key) = key {
         query = query.filter(hours::key_id.eq(key.as_str().to_owned()));
     }
-    let rows: Vec<(Timestamp, StatusClass, i64, (Four, Four, Four))> = query.load(read.connection())?;
-    let sum =
-        |(hour, class, requests, (a, b, c)): (Timestamp, StatusClass, i64, (Four, Four, Four))| HourSum {
-            hour,
-            class,
-            requests,
-            within: [a.0, a.1, a.2, a.3, b.0, b.1, b.2, b.3, c.0, c.1, c.2, c.3],
-        };
+    let rows: Vec<Row> = query.load(read.connection())?;
+    let sum = |(hour, class, requests, (a, b, c)): Row| HourSum {
+        hour,
+        class,
+        requests,
+        within: [a.0, a.1, a.2, a.3, b.0, b.1, b.2, b.3, c.0, c.1, c.2, c.3],
+    };
     Ok(rows.into_iter().map(sum).collect())
 }
 

@@ -97,7 +97,7 @@ pub fn list_invitations(read: &mut Read, caller: &Caller) -> Result<Rows<TeamInv
     links.into_iter().filter_map(|link| shown(read, link).transpose()).collect::<Result<_>>().map(Rows)
 }
 
-/// Invite somebody
+/// Invite a member
 ///
 /// The response has the link, which works once, within 7 days, and cannot be shown again. Adds the member if the team has none with
 /// the e-mail address. An earlier invitation of the member ends. Owners are invited by owners. Needs a recent sign-in.

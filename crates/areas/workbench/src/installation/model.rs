@@ -88,7 +88,7 @@ pub struct CreatedTenant {
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({ "reason": "Unpaid since October." }))]
 pub struct TenantBlock {
-    /// What its requests are told.
+    /// The reason that its refused requests state.
     #[schema(min_length = 1, max_length = 200)]
     pub reason: String,
 }

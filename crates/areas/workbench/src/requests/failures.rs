@@ -43,7 +43,7 @@ pub struct RequestFailureGroup {
     pub requests: i64,
     /// The status of the newest of them.
     pub status: i64,
-    /// What the newest of them was told.
+    /// The message of the newest of them.
     pub message: Option<String>,
     /// The newest of them.
     pub last_request_id: RequestId,

@@ -20,7 +20,7 @@ text_enum! {
     pub enum HealthState {
         /// Nothing is to be done.
         Ok = "ok",
-        /// It works, but somebody should know.
+        /// It works, but a limit is near or something fails.
         Warn = "warn",
         /// Requests are refused.
         Fail = "fail",

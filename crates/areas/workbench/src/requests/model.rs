@@ -22,6 +22,7 @@ pub struct RequestSearchQuery {
     #[serde(default)]
     pub key_id: Option<KeyId>,
     /// Requests of this member, in both environments.
+    #[param(value_type = Option<i64>, minimum = 1)]
     #[serde(default)]
     pub member_id: Option<MemberId>,
     /// Requests of this operation.
@@ -87,9 +88,9 @@ pub struct LoggedRequest {
     pub code: Option<String>,
     /// The check that refused the request.
     pub gate: Option<String>,
-    /// What the caller was told, cut at 300 bytes.
+    /// The message of the refusal, cut at 300 bytes.
     pub message: Option<String>,
-    /// The parameter or scope that the caller was told about.
+    /// The parameter or scope that the refusal named.
     pub param: Option<String>,
     /// The key.
     pub key_id: Option<KeyId>,

@@ -20,7 +20,7 @@ pub(crate) struct Checks {
     body_schema: Value,
     components: Value,
     takes_empty_object: bool,
-    /// The schemas of the query parameters, by name, without references: their types say how a text is read.
+    /// The schemas of the query parameters, by name.
     parameters: Map<String, Value>,
     /// All query parameters that are accepted, and whether each has parts in brackets (`deepObject`).
     known: Vec<(String, bool)>,
@@ -58,10 +58,6 @@ impl Checks {
             .map(|parameter| parameter.name.as_str())
             .collect();
         let query = json!({ "type": "object", "properties": &parameters, "required": required, "components": components });
-        let parameters = parameters
-            .into_iter()
-            .map(|(name, schema)| (name, resolved(&components, &schema).clone()))
-            .collect();
         let takes_empty_object = describe.takes_empty_object();
         let in_query = |parameter: &&Parameter| matches!(parameter.parameter_in, ParameterIn::Query);
         let described = describe.query.iter().chain(describe.documented.iter().filter(in_query));
@@ -148,12 +144,12 @@ impl Checks {
 
     /// Returns the checks of a form's fields.
     pub(crate) fn form(&self) -> FormChecks {
-        let properties = resolved(&self.components, &self.body_schema).get("properties");
-        let properties = properties.and_then(Value::as_object).into_iter().flatten();
-        let properties = properties
-            .map(|(name, schema)| (name.clone(), resolved(&self.components, schema).clone()))
-            .collect();
-        FormChecks { body: self.body.clone(), properties }
+        let mut parts = vec![&self.body_schema];
+        let named = self.body_schema.get("$ref").and_then(Value::as_str);
+        let named = named.and_then(|target| target.rsplit('/').next());
+        parts.extend(named.and_then(|name| self.components.get("schemas")?.get(name)));
+        let properties = parts.into_iter().find_map(|part| part.get("properties")?.as_object()).cloned();
+        FormChecks { body: self.body.clone(), properties: properties.unwrap_or_default() }
     }
 
     /// Reads the query parameters of `T`. Other parameters belong to other arguments.
@@ -209,18 +205,6 @@ impl FormChecks {
         }
         read_json(value, "", WHOLE)
     }
-}
-
-/// Returns the schema to which a reference leads.
-fn named<'a>(components: &'a Value, schema: &Value) -> Option<&'a Value> {
-    let name = schema.get("$ref")?.as_str()?.rsplit('/').next()?;
-    components.get("schemas")?.get(name)
-}
-
-/// Returns the schema to which a reference leads, or the schema itself. A reference that may be `null` is a choice of two.
-fn resolved<'a>(components: &'a Value, schema: &'a Value) -> &'a Value {
-    let choices = schema.get("oneOf").and_then(Value::as_array).into_iter().flatten();
-    std::iter::once(schema).chain(choices).find_map(|part| named(components, part)).unwrap_or(schema)
 }
 
 fn compile(schema: &Value) -> Option<Validator> {
@@ -304,8 +288,10 @@ fn make_whole(
     path: &mut String,
     wrong: &mut Vec<FieldError>,
 ) {
+    let name = schema.get("$ref").and_then(Value::as_str).and_then(|target| target.rsplit('/').next());
+    let named = name.and_then(|name| components.get("schemas")?.get(name));
     let choices = ["allOf", "oneOf", "anyOf"].into_iter().filter_map(|word| schema.get(word)?.as_array());
-    for part in named(components, schema).into_iter().chain(choices.flatten()) {
+    for part in named.into_iter().chain(choices.flatten()) {
         make_whole(part, components, value, path, wrong);
     }
     let length = path.len();

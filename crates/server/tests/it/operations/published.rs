@@ -275,6 +275,23 @@ fn scopes_stand_in_the_security_requirement() {
     }
 }
 
+/// A text is read as what its schema says, which must stand in the parameter itself unless it is text.
+#[test]
+fn numbers_in_queries_say_so_themselves() {
+    for document in documents() {
+        let documents = [document];
+        for (document, operation) in operations(&documents) {
+            for parameter in parameters(operation) {
+                let Some(target) = parameter.pointer("/schema/$ref").and_then(Value::as_str) else {
+                    continue;
+                };
+                let named = document.pointer(target.trim_start_matches('#')).unwrap();
+                assert_eq!(named["type"], "string", "{}: {parameter}", operation["operationId"]);
+            }
+        }
+    }
+}
+
 #[test]
 fn operations_and_tags_are_described() {
     for document in documents() {
