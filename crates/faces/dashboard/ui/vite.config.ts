@@ -8,7 +8,8 @@ const served = ["/api", "/session", "/sign-in", "/sign-out", "/account", "/apps"
 export default defineConfig(({ command }) => ({
   // The program puts the digest of the whole build into the page's addresses; files find each other by relative ones.
   base: command === "serve" ? "/app/" : "./",
-  plugins: [svelte()],
+  // The names of styles follow from their content: by default they follow from where the packages are installed.
+  plugins: [svelte({ compilerOptions: { cssHash: ({ hash, css }) => `svelte-${hash(css)}` } })],
   // The program builds without node, so the bundle is committed, and its names must not change with its content.
   build: {
     target: "es2022",
