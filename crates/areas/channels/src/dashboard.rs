@@ -9,7 +9,7 @@ use accounts::Actor;
 use accounts::audit::{self, Entry};
 use auth::{Seal, keys};
 use chatnet::{Account, NetworkError, NumberHealth, Quality};
-use model::{AgentId, Caller, ChannelId, Code, Error, KeyId, Principal, Result, Scope, WorkspaceId};
+use model::{AgentId, Caller, ChannelId, Error, KeyId, Result, Scope, WorkspaceId};
 use operation::{BaseUrl, Body, Created, Cx, Json, Path, State, operation};
 use ports::AgentDirectory;
 use serde::{Deserialize, Serialize};
@@ -218,6 +218,7 @@ pub async fn connect_channel(
         settings: new.settings.unwrap_or_default(),
         messages_per_second: 80,
     };
+    // Checked before the network is asked, and again where it is stored: both may have been deleted in the meantime.
     let (agent, key, of) = (wanted.agent, wanted.key.clone(), agents.clone());
     cx.db.read(move |read| expect_own(read, workspace, &of, agent, key.as_ref())).await?;
     let health = network.0.health(&wanted.account()).await.map_err(|error| unconfirmed(&error))?;
@@ -356,10 +357,7 @@ fn shown(row: &ChannelRow, network: &Network, base_url: &BaseUrl) -> Result<Chan
 }
 
 fn record(tx: &mut Tx, caller: &Caller, action: &'static str, row: &ChannelRow) -> Result<()> {
-    let Principal::Member(member) = &caller.principal else {
-        return Err(Error::new(Code::SessionRequired, "Sign in."));
-    };
     let details = json!({ "name": row.name, "number_id": row.number_id, "agent_id": row.agent_id });
-    let entry = Entry::new(Actor::Account(member.account.clone(), None), action, row.id.to_string());
+    let entry = Entry::new(Actor::of(caller)?, action, row.id.to_string());
     audit::record(tx, entry.workspace(row.workspace_id).details(details))
 }

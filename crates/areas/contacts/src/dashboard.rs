@@ -3,7 +3,7 @@
 use crate::record::find::FindContact;
 use accounts::memberships;
 use auth::workspaces;
-use model::{Caller, Code, ContactId, Error, Principal, Result, WorkspaceId};
+use model::{Caller, Code, ContactId, Error, Result, WorkspaceId};
 use operation::{Json, Path, State, operation};
 use ports::ContactRef;
 use records::shape::Shapes;
@@ -36,10 +36,7 @@ pub fn find_contact_workspace(
     Path(contact_id): Path<ContactRef>,
     shapes: State<Shapes>,
 ) -> Result<Json<ContactWorkspace>> {
-    let Principal::Member(member) = &caller.principal else {
-        return Err(Error::new(Code::SessionRequired, "Sign in."));
-    };
-    for membership in memberships::of_account(read, &member.account)? {
+    for membership in memberships::of_account(read, &caller.member()?.account)? {
         let workspace = membership.workspace;
         match contact_id.with_shape(read, &shapes.0, workspace) {
             Ok((_, row)) => {

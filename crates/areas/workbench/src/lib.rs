@@ -13,7 +13,6 @@ mod workspace;
 
 pub use group::GROUP;
 
-use ::model::{AccountId, Caller, Code, Error, MemberSession, Principal, Result};
 use ::operation::{Domain, Operations};
 
 /// The area of the dashboard's own operations.
@@ -36,25 +35,4 @@ impl Domain for Workbench {
         ];
         parts.into_iter().flatten().collect()
     }
-}
-
-/// Returns the member who asks. The gate lets nobody else through.
-///
-/// # Errors
-/// `session_required`.
-fn member(caller: &Caller) -> Result<&MemberSession> {
-    match &caller.principal {
-        Principal::Member(member) => Ok(member),
-        Principal::Key | Principal::App(_) => Err(Error::new(Code::SessionRequired, "Sign in.")),
-    }
-}
-
-/// Returns who asks, for the audit log.
-fn actor(caller: &Caller) -> Result<accounts::Actor> {
-    Ok(accounts::Actor::Account(member(caller)?.account.clone(), None))
-}
-
-/// Returns the account that asks.
-fn account_id(caller: &Caller) -> Result<AccountId> {
-    Ok(member(caller)?.account.clone())
 }

@@ -1,6 +1,6 @@
 //! The workspace itself: its name, and the first steps in it.
 
-use crate::actor;
+use accounts::Actor;
 use accounts::audit::{self, Entry};
 use auth::workspaces::{self, WorkspaceRecord};
 use auth::{Directory, keys};
@@ -102,7 +102,7 @@ pub fn update_own_workspace(
     let before = workspaces::by_id(tx, id)?;
     let Some(name) = patch.name else { return Ok(Json(WorkspaceSettings::of(before, caller))) };
     let after = workspaces::rename(tx, id, &name)?;
-    let entry = Entry::new(actor(caller)?, "workspace.renamed", id.to_string()).workspace(id);
+    let entry = Entry::new(Actor::of(caller)?, "workspace.renamed", id.to_string()).workspace(id);
     audit::record(tx, entry.details(json!({ "before": before.name, "after": after.name })))?;
     directory.0.forget();
     Ok(Json(WorkspaceSettings::of(after, caller)))

@@ -2,7 +2,7 @@
 
 use crate::schema::audit_log;
 use diesel::prelude::*;
-use model::{AccountId, AuditId, JsonText, Result, Timestamp, WorkspaceId};
+use model::{AccountId, AuditId, Caller, JsonText, Result, Timestamp, WorkspaceId};
 use serde_json::{Value, json};
 use std::net::IpAddr;
 use store::logs::{Key, LogKind, PerRow, Size, add, sum};
@@ -31,6 +31,14 @@ pub enum Actor {
 }
 
 impl Actor {
+    /// The member who asks.
+    ///
+    /// # Errors
+    /// `session_required`.
+    pub fn of(caller: &Caller) -> Result<Self> {
+        Ok(Self::Account(caller.member()?.account.clone(), None))
+    }
+
     fn account(&self) -> Option<&AccountId> {
         match self {
             Self::Account(id, _) => Some(id),

@@ -303,6 +303,17 @@ impl Caller {
         self.key.env == Env::Live
     }
 
+    /// The member who asks. The gate lets nobody else through to an operation of the dashboard.
+    ///
+    /// # Errors
+    /// `session_required`.
+    pub fn member(&self) -> Result<&MemberSession> {
+        match &self.principal {
+            Principal::Member(member) => Ok(member),
+            Principal::Key | Principal::App(_) => Err(Error::new(Code::SessionRequired, "Sign in.")),
+        }
+    }
+
     /// The effective ceiling of requests per minute: that of members, or the stricter of key and plan.
     pub fn rate_limit_rpm(&self) -> Option<i64> {
         let others = match self.principal {
@@ -323,8 +334,8 @@ impl Caller {
     }
 }
 
-/// `None` is "no cap" and loses against any number.
-fn stricter(a: Option<i64>, b: Option<i64>) -> Option<i64> {
+/// The lower of two limits. `None` is "no cap" and loses against any number.
+pub fn stricter(a: Option<i64>, b: Option<i64>) -> Option<i64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
         (one, other) => one.or(other),

@@ -24,7 +24,7 @@ mod trace;
 
 pub use caller::{
     Answering, ApiKey, AuthorizedApp, Caller, Env, KeyOwner, MemberSession, Plan, Principal,
-    SubscriptionStatus, Workspace,
+    SubscriptionStatus, Workspace, stricter,
 };
 pub use cause::{Actor, ActorType, Cause, Chain, RequestRef};
 pub use clock::{Clock, ManualClock, Random, SeededRandom, SystemClock, SystemRandom, Timestamp};

@@ -1,4 +1,4 @@
-//! The channels of workspaces, for whoever has the machine: the API has no operation that connects one.
+//! The channels of workspaces, for operators.
 
 use super::arguments::{Json, workspace_id};
 use super::output;

@@ -1,4 +1,4 @@
-//! The state of conversations, for whoever has the machine: the API has no operation that changes it.
+//! The state of conversations, for operators.
 
 use super::arguments::Json;
 use super::output;

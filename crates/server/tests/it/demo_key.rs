@@ -71,3 +71,13 @@ async fn visitors_have_a_window_by_address(kind: Kind) {
     app.data.clock.advance(Duration::seconds(61));
     app.get("/me", &visitor).await.expect(200);
 }
+
+#[testkit::both]
+async fn replicas_that_start_at_once_offer_one_key(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let workspace = app.workspace().await;
+    let start = || app.db().write(move |tx| offer_demo(tx, true, |_| Ok(workspace)));
+    let (one, other) = tokio::join!(start(), start());
+    one.unwrap();
+    other.unwrap();
+}

@@ -262,3 +262,12 @@ pub(crate) fn month_of(read: &mut Read, lineage: &KeyId, month: &str) -> Result<
 pub fn spent_micros(read: &mut Read, lineage: &KeyId, month: &str) -> Result<i64> {
     Ok(month_of(read, lineage, month)?.spent)
 }
+
+/// What a key has spent in this month, in whole cents, as its budget is stated.
+///
+/// # Errors
+/// When the database fails.
+pub fn spent_cents(read: &mut Read, lineage: &KeyId) -> Result<i64> {
+    let month = read.now().month();
+    Ok(spent_micros(read, lineage, &month)? / money::MICROS_PER_CENT)
+}

@@ -31,7 +31,7 @@ mod sweep;
 pub use account::{EnergyState, MOST_BALANCE};
 pub(crate) use account::{find as find_account, open as open_account};
 pub(crate) use budget::{BudgetEvent, month_of};
-pub use budget::{budget_changed, spent_micros};
+pub use budget::{budget_changed, spent_cents, spent_micros};
 pub use entries::EntryKind;
 pub(crate) use entries::UNMETERED;
 pub use expiry::sweep_expired_grants;

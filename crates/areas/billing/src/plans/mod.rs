@@ -1,7 +1,7 @@
 //! Subscriptions: the plans that the service comes with, and the periods in which workspaces have them.
 //!
-//! These are the acts of whoever runs the service, called by its command line: the API has no operation for them.
-//! What changes here is seen by the gate within ten seconds.
+//! These are the acts of whoever runs the service: at the command line, and in the dashboard for operators of the
+//! installation. The gate sees within ten seconds what changes here.
 
 mod catalogue;
 mod periods;

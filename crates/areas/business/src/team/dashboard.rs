@@ -6,7 +6,7 @@ use super::model::{Availability, AvailabilityStatus, MemberPatch, TeamMember};
 use accounts::Actor;
 use accounts::links::{self, Link, Place, Purpose};
 use auth::roles;
-use model::{Caller, Code, Error, MemberId, MemberRole, MemberSession, Patch, Principal, Result, Timestamp};
+use model::{Caller, Code, Error, MemberId, MemberRole, MemberSession, Patch, Result, Timestamp};
 use operation::{BaseUrl, Body, Created, Deleted, Json, Path, Rows, State, operation};
 use serde::{Deserialize, Serialize};
 use store::{Read, Tx};
@@ -108,7 +108,7 @@ pub fn create_invitation(
     Body(new): Body<NewInvitation>,
     base_url: State<BaseUrl>,
 ) -> Result<Created<CreatedInvitation>> {
-    let own = member(caller)?;
+    let own = caller.member()?;
     let workspace = caller.workspace_id();
     expect_may_set(own, new.role.unwrap_or_default())?;
     let invitation = Invitation { email: new.email, name: new.name, role: new.role };
@@ -155,7 +155,7 @@ pub fn update_team_member(
     Path(member_id): Path<MemberId>,
     Body(patch): Body<TeamMemberPatch>,
 ) -> Result<Json<TeamMember>> {
-    let own = member(caller)?;
+    let own = caller.member()?;
     let before = members::find(tx, caller.workspace_id(), member_id)?;
     if let Some(role) = patch.role.filter(|role| *role != before.role) {
         expect_may_set(own, before.role)?;
@@ -181,7 +181,7 @@ pub fn remove_team_member(
     Path(member_id): Path<MemberId>,
 ) -> Result<Deleted<TeamMember>> {
     let before = members::find(tx, caller.workspace_id(), member_id)?;
-    expect_may_set(member(caller)?, before.role)?;
+    expect_may_set(caller.member()?, before.role)?;
     members::remove(tx, caller.workspace_id(), member_id, &editor(caller)?)?;
     Ok(Deleted::of("team_member", member_id))
 }
@@ -197,7 +197,7 @@ pub fn set_own_availability(
 ) -> Result<Json<TeamMember>> {
     let availability = Some(Availability { status: new.status, until: new.until });
     let patch = MemberPatch { availability, ..MemberPatch::default() };
-    members::set(tx, caller.workspace_id(), member(caller)?.member, patch, &editor(caller)?).map(Json)
+    members::set(tx, caller.workspace_id(), caller.member()?.member, patch, &editor(caller)?).map(Json)
 }
 
 /// Returns an invitation, unless its member has left the team.
@@ -231,14 +231,5 @@ fn expect_may_set(own: &MemberSession, other: MemberRole) -> Result<()> {
 }
 
 fn editor(caller: &Caller) -> Result<Editor> {
-    let actor = Actor::Account(member(caller)?.account.clone(), None);
-    Ok(Editor { actor, cause: caller.cause() })
-}
-
-/// Returns the member who asks. The gate lets nobody else through.
-fn member(caller: &Caller) -> Result<&MemberSession> {
-    match &caller.principal {
-        Principal::Member(member) => Ok(member),
-        Principal::Key | Principal::App(_) => Err(Error::new(Code::SessionRequired, "Sign in.")),
-    }
+    Ok(Editor { actor: Actor::of(caller)?, cause: caller.cause() })
 }

@@ -1,4 +1,4 @@
-//! Connection of channels, for the command `svc channel`. The API has no operation for it.
+//! Connection of channels, for the dashboard and the command `svc channel`.
 
 use super::model::{ChannelProvider, ChannelSettings, ChannelStatus, ChannelType};
 use super::row::{ChannelRow, Credentials, by_id};
@@ -61,6 +61,8 @@ impl ConnectChannel {
 /// # Errors
 /// `duplicate_value` if another workspace has connected the number.
 pub fn connect(tx: &mut Tx, seal: &Seal, new: &ConnectChannel) -> Result<ChannelRow> {
+    // Two people may connect one number at once: the second finds what the first has stored.
+    tx.lock(&format!("number {} {}", new.base_url, new.number_id))?;
     let found = by_number(tx, &new.base_url, &new.number_id)?;
     if let Some(other) = found.as_ref().filter(|other| other.workspace_id != new.workspace) {
         return Err(Error::duplicate("number_id", "The number is connected by another workspace.", other.id));

@@ -36,7 +36,7 @@ text_enum! {
         Degraded = "degraded",
         /// The network does not accept its credentials: see `status_reason`.
         Disconnected = "disconnected",
-        /// The operator of the service switched it off.
+        /// It was disconnected: nothing is sent over it.
         Disabled = "disabled",
     }
 }

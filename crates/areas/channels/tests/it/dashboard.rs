@@ -96,3 +96,15 @@ async fn agents_and_keys_of_others_are_refused(kind: Kind) {
     let manager = desk.app.token(&manager, Env::Live);
     desk.app.get(&path, &manager).await.expect_error(403, "missing_scope");
 }
+
+#[testkit::both]
+async fn two_who_connect_a_number_at_once_share_a_channel(kind: Kind) {
+    let desk = ChannelApp::open(kind).await;
+    let token = admin(&desk).await;
+    // The number of the network is free.
+    desk.app.sql("UPDATE channels SET number_id = 'another'").await;
+    let secrets = json!({ "provider": "simulator", "name": "Shop", "app_secret": "8f2d", "verify_token": "copper lantern" });
+    let connect = || desk.app.post("/dashboard/channels", &token, with(number(&desk), &secrets));
+    let (one, other) = tokio::join!(connect(), connect());
+    assert_eq!(one.expect(201)["channel"]["id"], other.expect(201)["channel"]["id"]);
+}

@@ -3,8 +3,7 @@
 use super::model::{
     Facts, OwnAccount, OwnAccountPatch, OwnSession, OwnWorkspace, PasswordChange, PasswordChanged,
 };
-use crate::{account_id, actor, member};
-use accounts::{SessionTokens, SignIn, account, memberships, sessions};
+use accounts::{Actor, SessionTokens, SignIn, account, memberships, sessions};
 use auth::roles::{self, Permission};
 use auth::workspaces;
 use model::{AccountId, Caller, Code, Error, MemberSession, Result, SessionId};
@@ -16,7 +15,7 @@ use store::{Read, Tx};
 /// Returns the account, the workspaces of which it is a member, and what the person may do in the workspace of the request.
 #[operation(get "/dashboard/me", session = "account")]
 pub fn get_own_account(read: &mut Read, caller: &Caller) -> Result<Json<OwnAccount>> {
-    let facts = facts(read, &account_id(caller)?)?;
+    let facts = facts(read, &caller.member()?.account)?;
     shown(facts, caller).map(Json)
 }
 
@@ -29,7 +28,7 @@ pub fn update_own_account(
     caller: &Caller,
     Body(patch): Body<OwnAccountPatch>,
 ) -> Result<Json<OwnAccount>> {
-    let (id, by) = (account_id(caller)?, actor(caller)?);
+    let (id, by) = (caller.member()?.account.clone(), Actor::of(caller)?);
     account::set_profile(tx, &id, patch.name.as_deref(), patch.locale.as_deref(), &by)?;
     let facts = facts(tx, &id)?;
     shown(facts, caller).map(Json)
@@ -46,7 +45,7 @@ pub async fn change_own_password(
     sign_in: State<SignIn>,
     tokens: State<SessionTokens>,
 ) -> Result<Json<PasswordChanged>> {
-    let session = &member(&cx.caller)?.session;
+    let session = &cx.caller.member()?.session;
     let (current, new) = (change.current_password, change.new_password);
     let changed = sign_in.0.change_password_and_sign_out(session, current, new, None).await;
     changed.map_err(named)?;
@@ -71,7 +70,7 @@ fn named(error: Error) -> Error {
 /// Lists the open sessions of the account, the one that was last used first.
 #[operation(get "/dashboard/me/sessions", session = "account")]
 pub fn list_own_sessions(read: &mut Read, caller: &Caller) -> Result<Rows<OwnSession>> {
-    let own = member(caller)?;
+    let own = caller.member()?;
     let open = sessions::of_account(read, &own.account)?;
     Ok(Rows(open.into_iter().map(|session| OwnSession::of(session, &own.session)).collect()))
 }
@@ -85,7 +84,7 @@ pub fn end_own_session(
     caller: &Caller,
     Path(session_id): Path<SessionId>,
 ) -> Result<Deleted<OwnSession>> {
-    sessions::revoke(tx, &account_id(caller)?, &session_id)?;
+    sessions::revoke(tx, &caller.member()?.account, &session_id)?;
     Ok(Deleted::of("session", session_id))
 }
 
@@ -105,7 +104,7 @@ fn facts(read: &mut Read, id: &AccountId) -> Result<Facts> {
 }
 
 fn shown(Facts { account, workspaces }: Facts, caller: &Caller) -> Result<OwnAccount> {
-    let member = member(caller)?;
+    let member = caller.member()?;
     let has = |permission: &Permission| roles::expect(member, *permission).is_ok();
     Ok(OwnAccount {
         id: account.id,

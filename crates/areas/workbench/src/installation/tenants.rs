@@ -1,7 +1,7 @@
 //! Operations on the workspaces of the installation.
 
 use super::model::{CreatedTenant, NewTenant, Tenant, TenantBlock, TenantEnergy, TenantGrant, TenantPlan};
-use crate::actor;
+use accounts::Actor;
 use accounts::audit::{self, Entry};
 use accounts::links::Purpose;
 use auth::Directory;
@@ -47,7 +47,7 @@ pub fn create_workspace(
     let invitation_url = match new.owner_email {
         Some(email) => {
             let invitation = Invitation { email, name: new.owner_name, role: Some(MemberRole::Owner) };
-            let by = Editor { actor: actor(caller)?, cause: caller.cause() };
+            let by = Editor { actor: Actor::of(caller)?, cause: caller.cause() };
             let (_, secret) = team::invite(tx, made.id, &invitation, &by)?;
             Some(format!("{}{}", base_url.0.0, Purpose::Invitation.path(&secret)))
         }
@@ -136,7 +136,7 @@ fn record(
     workspace: WorkspaceId,
     details: Value,
 ) -> Result<()> {
-    let entry = Entry::new(actor(caller)?, action, workspace.to_string());
+    let entry = Entry::new(Actor::of(caller)?, action, workspace.to_string());
     audit::record(tx, entry.workspace(workspace).details(details))
 }
 

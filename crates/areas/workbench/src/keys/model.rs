@@ -2,7 +2,7 @@
 
 use auth::KeySecret;
 use auth::keys::StoredKey;
-use billing::ledger::spent_micros;
+use billing::ledger::spent_cents;
 use model::{Env, KeyId, Patch, Result, Scope, Timestamp, text_enum};
 use serde::{Deserialize, Serialize};
 use store::Read;
@@ -164,9 +164,6 @@ pub struct KeyRotation {
     pub overlap_seconds: i64,
 }
 
-/// Millionths of a dollar in a cent.
-const MICROS_PER_CENT: i64 = 10_000;
-
 fn day() -> i64 {
     86_400
 }
@@ -185,7 +182,7 @@ impl WorkspaceKey {
             Some(cents) => Some(WorkspaceKeyBudget {
                 cents,
                 cutoff: key.budget_cutoff,
-                spent_cents: spent_micros(read, &key.lineage, &now.month())? / MICROS_PER_CENT,
+                spent_cents: spent_cents(read, &key.lineage)?,
             }),
             None => None,
         };

@@ -1,7 +1,7 @@
 //! Operations on API keys.
 
 use super::model::{CreatedKey, KeyRotation, NewWorkspaceKey, RotatedKey, WorkspaceKey, WorkspaceKeyPatch};
-use crate::actor;
+use accounts::Actor;
 use accounts::audit::{self, Entry};
 use auth::Directory;
 use auth::keys::{self, KeyChange, NewKey, StoredKey};
@@ -138,7 +138,7 @@ fn record(
     stored: &StoredKey,
     details: serde_json::Value,
 ) -> Result<()> {
-    let entry = Entry::new(actor(caller)?, action, stored.key.id.as_str());
+    let entry = Entry::new(Actor::of(caller)?, action, stored.key.id.as_str());
     audit::record(tx, entry.workspace(caller.workspace_id()).details(details))
 }
 

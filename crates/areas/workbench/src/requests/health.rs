@@ -1,8 +1,8 @@
 //! What will stop requests soon: quotas and budgets that are nearly used up, and a workspace that is blocked.
 
 use auth::keys::{self, StoredKey};
-use billing::ledger::spent_micros;
-use model::{Caller, Env, Result, text_enum};
+use billing::ledger::spent_cents;
+use model::{Caller, Result, stricter, text_enum};
 use operation::{Json, operation};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -11,8 +11,6 @@ use utoipa::ToSchema;
 
 /// From which share on somebody should know, in percent.
 const WARN_PERCENT: i64 = 80;
-/// Millionths of a dollar in a cent.
-const MICROS_PER_CENT: i64 = 10_000;
 
 text_enum! {
     /// How a check of the workspace's health ended.
@@ -112,15 +110,14 @@ fn of_workspace(caller: &Caller) -> HealthCheck {
 }
 
 fn of_quota(caller: &Caller, stored: &StoredKey, used: &HashMap<String, i64>) -> Option<HealthCheck> {
-    let limits = stored.key.monthly_quota.into_iter().chain(caller.workspace.plan.monthly_quota);
+    let limit = stricter(stored.key.monthly_quota, caller.workspace.plan.monthly_quota)?;
     let used = used.get(stored.key.lineage.as_str()).copied().unwrap_or_default();
-    Some(share(HealthSubject::Quota, stored, used, limits.min()?, true))
+    Some(share(HealthSubject::Quota, stored, used, limit, true))
 }
 
 fn of_budget(read: &mut Read, stored: &StoredKey) -> Result<Option<HealthCheck>> {
     let Some(limit) = stored.key.budget_cents else { return Ok(None) };
-    let month = read.now().month();
-    let spent = spent_micros(read, &stored.key.lineage, &month)? / MICROS_PER_CENT;
+    let spent = spent_cents(read, &stored.key.lineage)?;
     Ok(Some(share(HealthSubject::Budget, stored, spent, limit, stored.key.budget_cutoff)))
 }
 
@@ -135,10 +132,7 @@ fn share(subject: HealthSubject, stored: &StoredKey, used: i64, limit: i64, refu
         HealthSubject::Quota => "requests",
         HealthSubject::Budget | HealthSubject::Workspace => "budget",
     };
-    let env = match stored.key.env {
-        Env::Live => "live",
-        Env::Test => "test",
-    };
+    let env = stored.key.env.as_str();
     HealthCheck {
         subject,
         state,

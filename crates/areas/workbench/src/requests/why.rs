@@ -3,16 +3,13 @@
 use super::model::{KeyNames, LoggedRequest};
 use super::rows::{self, LoggedRow, Wanted};
 use auth::keys::{self, StoredKey};
-use billing::ledger::spent_micros;
-use model::{Caller, Code, Result, Scope, text_enum};
+use billing::ledger::spent_cents;
+use model::{Caller, Code, Result, Scope, stricter, text_enum};
 use operation::Gate;
 use operation::request_hours::StatusClass;
 use serde::Serialize;
 use store::Read;
 use utoipa::ToSchema;
-
-/// Millionths of a dollar in a cent.
-const MICROS_PER_CENT: i64 = 10_000;
 
 text_enum! {
     /// How a check ended.
@@ -199,17 +196,12 @@ fn facts(
             facts.used = Some(own.map_or(0, |(_, requests)| requests));
         }
         Gate::Budget => {
-            let month = read.now().month();
             facts.limit = key.key.budget_cents;
-            facts.used = Some(spent_micros(read, &key.key.lineage, &month)? / MICROS_PER_CENT);
+            facts.used = Some(spent_cents(read, &key.key.lineage)?);
         }
         _ => {}
     }
     Ok(facts)
-}
-
-fn stricter(one: Option<i64>, other: Option<i64>) -> Option<i64> {
-    one.into_iter().chain(other).min()
 }
 
 fn mend(refused: Option<Gate>, code: Option<&str>, status: i64) -> RequestMend {

@@ -23,7 +23,7 @@ pub struct KeyChange {
 /// Changes the name, the limits and the end of a key.
 ///
 /// # Errors
-/// `not_found`; `invalid_state` for a key that is revoked; `validation_error` for a value that [`create`] refuses.
+/// `not_found`; `invalid_state` for a key that is revoked; `validation_error` for a value that [`super::create`] refuses.
 pub fn change(tx: &mut Tx, id: &KeyId, change: &KeyChange) -> Result<StoredKey> {
     lock_row!(tx, api_keys::table.find(id).select(api_keys::id), for_no_key_update);
     let before = by_id(tx, id)?;

@@ -23,6 +23,8 @@ pub fn offer_demo(
     workspace: impl FnOnce(&mut Tx) -> Result<WorkspaceId>,
 ) -> Result<()> {
     let secret = KeySecret::parse(DEMO_SECRET).ok_or_else(|| Error::internal("the demo key is no key"))?;
+    // Replicas that start at once make one key and one workspace.
+    tx.lock("demo key")?;
     let revoked_at = (!is_offered).then(|| tx.now());
     match by_hash(tx, secret.hash())? {
         Some(stored) if stored.revoked_at.is_none() != is_offered => {

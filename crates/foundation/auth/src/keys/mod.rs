@@ -1,5 +1,4 @@
-//! API keys in the database. Keys are created and changed by people at the command line; the API has no operation for
-//! it.
+//! API keys in the database. People create and change them in the dashboard and at the command line.
 
 mod changes;
 mod demo;
