@@ -1,5 +1,6 @@
 //! The workspace itself: its name, and the first steps in it.
 
+use crate::requests::SourceFilter;
 use accounts::Actor;
 use accounts::audit::{self, Entry};
 use auth::workspaces::{self, WorkspaceRecord};
@@ -181,7 +182,8 @@ pub fn update_first_steps(
 fn steps(read: &mut Read, id: WorkspaceId) -> Result<FirstSteps> {
     let now = read.now();
     let recent = (now.plus_seconds(-30 * DAY_SECONDS), now);
-    let sums = request_hours::between(read, id, None, recent)?;
+    // What the dashboard itself asks for is not the first request of a program.
+    let sums = request_hours::between(read, id, None, Some(SourceFilter::Program.kinds()), recent)?;
     let profile = business::show(read, id)?;
     let done = |step: FirstStepId, done: bool| FirstStep { id: step, done };
     Ok(FirstSteps {

@@ -4,6 +4,7 @@
 //! a summary of three months reads a few thousand sums and no rows.
 
 use crate::schema::request_hours as hours;
+use auth::keys::{KeyKind, is_of_kinds};
 use diesel::prelude::*;
 use model::{KeyId, Result, Timestamp, WorkspaceId, text_enum};
 use std::collections::BTreeMap;
@@ -149,11 +150,13 @@ type Four = (i64, i64, i64, i64);
 /// The hour, how its requests ended, their number, and the counts of the buckets.
 type Row = (Timestamp, StatusClass, i64, (Four, Four, Four));
 
-/// Returns the sums of a workspace from the hour of `from` to that of `to`, in ascending order; those of one key if it is given.
+/// Returns the sums of a workspace from the hour of `from` to that of `to`, in ascending order; those of one key, and of keys of
+/// these kinds, if they are given.
 pub fn between(
     read: &mut Read,
     workspace: WorkspaceId,
     key: Option<&KeyId>,
+    kinds: Option<&[KeyKind]>,
     (from, to): (Timestamp, Timestamp),
 ) -> Result<Vec<HourSum>> {
     let mut query = hours::table
@@ -174,6 +177,9 @@ pub fn between(
     if let Some(key) = key {
         query = query.filter(hours::key_id.eq(key.as_str().to_owned()));
     }
+    if let Some(kinds) = kinds {
+        query = query.filter(is_of_kinds("request_hours.key_id", kinds));
+    }
     let rows: Vec<Row> = query.load(read.connection())?;
     let sum = |(hour, class, requests, (a, b, c)): Row| HourSum {
         hour,
@@ -182,6 +188,12 @@ pub fn between(
         within: [a.0, a.1, a.2, a.3, b.0, b.1, b.2, b.3, c.0, c.1, c.2, c.3],
     };
     Ok(rows.into_iter().map(sum).collect())
+}
+
+/// Returns when the hour of the last request of a key began, if that is in the last 90 days.
+pub fn last_of_key(read: &mut Read, workspace: WorkspaceId, key: &KeyId) -> Result<Option<Timestamp>> {
+    let sums = hours::table.filter(hours::key_id.eq(key.as_str())).filter(hours::workspace_id.eq(workspace));
+    Ok(sums.select(hours::hour).order(hours::hour.desc()).first(read.connection()).optional()?)
 }
 
 /// Deletes sums after 90 days. Returns the number of rows, which is 0 when none is left.

@@ -3,7 +3,8 @@
 use auth::KeySecret;
 use auth::keys::StoredKey;
 use billing::ledger::spent_cents;
-use model::{Env, KeyId, Patch, Result, Scope, Timestamp, text_enum};
+use model::{Env, KeyId, KeyOwner, Patch, Result, Scope, Timestamp, text_enum};
+use operation::request_hours;
 use serde::{Deserialize, Serialize};
 use store::Read;
 use utoipa::ToSchema;
@@ -47,6 +48,8 @@ pub struct WorkspaceKey {
     pub budget: Option<WorkspaceKeyBudget>,
     /// The first key of the rotations that led to this one. Limits, budget and usage are shared by all of them.
     pub lineage_id: KeyId,
+    /// When the hour of the last request of the key began, if that is in the last 90 days.
+    pub last_used_at: Option<Timestamp>,
     /// When the key stops working.
     pub expires_at: Option<Timestamp>,
     /// When the key was revoked.
@@ -186,7 +189,12 @@ impl WorkspaceKey {
             }),
             None => None,
         };
+        let last_used_at = match key.owner {
+            KeyOwner::Workspace(workspace) => request_hours::last_of_key(read, workspace, &key.id)?,
+            KeyOwner::Partner(_) => None,
+        };
         Ok(Self {
+            last_used_at,
             id: key.id,
             object: "api_key",
             name: stored.name,

@@ -1,7 +1,8 @@
 //! Failures of requests, grouped by what failed.
 
+use super::model::SourceFilter;
 use super::rows::{self, LoggedRow, Wanted};
-use model::{Caller, RequestId, Result, Timestamp};
+use model::{Caller, KeyId, RequestId, Result, Timestamp};
 use operation::request_hours::StatusClass;
 use operation::{Json, Query, operation};
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,12 @@ pub struct RequestFailuresQuery {
     /// How the requests ended: `refused` or `failed`; both if not given.
     #[serde(default)]
     pub status_class: Option<StatusClass>,
+    /// Requests of this key only.
+    #[serde(default)]
+    pub key_id: Option<KeyId>,
+    /// Requests that came from here only.
+    #[serde(default)]
+    pub source: Option<SourceFilter>,
 }
 
 /// Failures with the same operation, code and parameter.
@@ -78,7 +85,7 @@ pub fn list_request_failures(
 ) -> Result<Json<RequestFailures>> {
     let from = query.from.unwrap_or_else(|| read.now().plus_seconds(-DAY_SECONDS));
     let is_success = query.status_class == Some(StatusClass::Success);
-    let rows = if is_success { Vec::new() } else { failures(read, caller, from, query.status_class)? };
+    let rows = if is_success { Vec::new() } else { failures(read, caller, from, &query)? };
     let is_cut = i64::try_from(rows.len()).unwrap_or(i64::MAX) >= MOST_FAILURES;
     let oldest = rows.last().map(|row| row.created_at).filter(|_| is_cut);
     Ok(Json(RequestFailures {
@@ -93,12 +100,20 @@ fn failures(
     read: &mut Read,
     caller: &Caller,
     from: Timestamp,
-    class: Option<StatusClass>,
+    query: &RequestFailuresQuery,
 ) -> Result<Vec<LoggedRow>> {
     let mut all = Vec::new();
-    let classes = class.map_or_else(|| vec![StatusClass::Refused, StatusClass::Failed], |class| vec![class]);
+    let classes = query
+        .status_class
+        .map_or_else(|| vec![StatusClass::Refused, StatusClass::Failed], |class| vec![class]);
     for class in classes {
-        let wanted = Wanted { class: Some(class), from: Some(from), ..Wanted::default() };
+        let wanted = Wanted {
+            keys: query.key_id.clone().map(|key| vec![key]),
+            class: Some(class),
+            source: query.source,
+            from: Some(from),
+            ..Wanted::default()
+        };
         all.extend(rows::search(read, caller.workspace_id(), &wanted, MOST_FAILURES)?.rows);
     }
     all.sort_unstable_by(|one, other| other.id.cmp(&one.id));

@@ -1,5 +1,6 @@
 //! Requests per hour: how many, how they ended, and how long they took.
 
+use super::model::SourceFilter;
 use model::{Caller, Error, KeyId, Result, Timestamp};
 use operation::request_hours::{self, BOUNDS_MS, BUCKETS, HourSum, StatusClass};
 use operation::{Json, Query, operation};
@@ -24,6 +25,9 @@ pub struct RequestHoursQuery {
     /// Requests of this key only.
     #[serde(default)]
     pub key_id: Option<KeyId>,
+    /// Requests that came from here only.
+    #[serde(default)]
+    pub source: Option<SourceFilter>,
 }
 
 /// The requests of an hour.
@@ -82,7 +86,8 @@ pub fn list_request_hours(
     if from > to || to > from.plus_seconds(MOST_DAYS * DAY_SECONDS) {
         return Err(Error::invalid("to", "must be at most 31 days after `from`, and not before it"));
     }
-    let sums = request_hours::between(read, caller.workspace_id(), query.key_id.as_ref(), (from, to))?;
+    let (workspace, kinds) = (caller.workspace_id(), query.source.map(SourceFilter::kinds));
+    let sums = request_hours::between(read, workspace, query.key_id.as_ref(), kinds, (from, to))?;
     Ok(Json(summary(&sums, (from, to))))
 }
 

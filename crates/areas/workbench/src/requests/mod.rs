@@ -1,5 +1,6 @@
 //! The log of requests: searching it, why one request was refused, and sums per hour.
 
+mod events;
 mod failures;
 mod health;
 mod hours;
@@ -7,6 +8,8 @@ mod model;
 mod operations;
 mod rows;
 mod why;
+
+pub(crate) use model::SourceFilter;
 
 /// Returns the operations on the log of requests.
 pub(crate) fn operations() -> operation::Operations {

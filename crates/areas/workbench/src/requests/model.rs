@@ -40,6 +40,13 @@ pub struct RequestSearchQuery {
     #[param(max_length = 40, example = "scope")]
     #[serde(default)]
     pub gate: Option<String>,
+    /// Requests whose refusal named this parameter or scope.
+    #[param(max_length = 200, example = "contacts:write")]
+    #[serde(default)]
+    pub param: Option<String>,
+    /// Requests that came from here.
+    #[serde(default)]
+    pub source: Option<SourceFilter>,
     /// Requests from this time on.
     #[serde(default)]
     pub from: Option<Timestamp>,
@@ -59,6 +66,32 @@ text_enum! {
         App = "app",
         /// A key that is not known any more.
         Unknown = "unknown",
+    }
+}
+
+text_enum! {
+    /// Where requests came from.
+    pub enum SourceFilter {
+        /// From programs: with API keys, or as OAuth apps.
+        Program = "program",
+        /// From programs with API keys.
+        Key = "key",
+        /// From OAuth apps.
+        App = "app",
+        /// From members of the team, in the dashboard.
+        Dashboard = "dashboard",
+    }
+}
+
+impl SourceFilter {
+    /// Returns the kinds of keys through which requests from here come.
+    pub(crate) fn kinds(self) -> &'static [KeyKind] {
+        match self {
+            Self::Program => &[KeyKind::Secret, KeyKind::Demo, KeyKind::Grant],
+            Self::Key => &[KeyKind::Secret, KeyKind::Demo],
+            Self::App => &[KeyKind::Grant],
+            Self::Dashboard => &[KeyKind::Member],
+        }
     }
 }
 

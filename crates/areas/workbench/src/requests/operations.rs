@@ -32,6 +32,8 @@ pub fn search_requests(
         class: query.status_class,
         code: query.code,
         gate: query.gate,
+        param: query.param,
+        source: query.source,
         from: query.from,
         to: query.to,
     };

@@ -1,6 +1,8 @@
 //! Rows of the log of requests. A search looks at a limited number of them, so that it takes as long in a large log as in a
 //! small one.
 
+use super::model::SourceFilter;
+use auth::keys::is_of_kinds;
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
@@ -45,6 +47,8 @@ pub(super) struct Wanted {
     pub(super) class: Option<StatusClass>,
     pub(super) code: Option<String>,
     pub(super) gate: Option<String>,
+    pub(super) param: Option<String>,
+    pub(super) source: Option<SourceFilter>,
     pub(super) from: Option<Timestamp>,
     pub(super) to: Option<Timestamp>,
 }
@@ -60,7 +64,7 @@ impl Wanted {
     /// Returns whether only requests that failed are looked for. They have an index of their own.
     fn is_about_failures(&self) -> bool {
         let is_failed = self.class.is_some_and(|class| class != StatusClass::Success);
-        is_failed || self.code.is_some() || self.gate.is_some()
+        is_failed || self.code.is_some() || self.gate.is_some() || self.param.is_some()
     }
 }
 
@@ -83,6 +87,12 @@ pub(super) fn search(read: &mut Read, workspace: WorkspaceId, wanted: &Wanted, m
     }
     if let Some(gate) = &wanted.gate {
         query = query.filter(l::gate.eq(gate.clone()));
+    }
+    if let Some(param) = &wanted.param {
+        query = query.filter(l::param.eq(param.clone()));
+    }
+    if let Some(source) = wanted.source {
+        query = query.filter(is_of_kinds("request_logs.key_id", source.kinds()));
     }
     query = match wanted.class {
         Some(StatusClass::Success) => query.filter(l::status.lt(400)),
@@ -123,14 +133,17 @@ fn candidates(workspace: WorkspaceId, wanted: &Wanted) -> Candidates {
     query
 }
 
+/// What makes the smallest id of a time.
+pub(super) struct Zeros;
+
+impl Random for Zeros {
+    fn fill(&self, bytes: &mut [u8]) {
+        bytes.fill(0);
+    }
+}
+
 /// Returns the smallest id of a request that came at a time.
 fn first_at(time: Timestamp) -> RequestId {
-    struct Zeros;
-    impl Random for Zeros {
-        fn fill(&self, bytes: &mut [u8]) {
-            bytes.fill(0);
-        }
-    }
     RequestId::new(time, &Zeros)
 }
 

@@ -1,5 +1,6 @@
 //! Why a request ended as it did: the checks in their order, up to the one that answered.
 
+use super::events::{self, RequestEvent};
 use super::model::{KeyNames, LoggedRequest};
 use super::rows::{self, LoggedRow, Wanted};
 use auth::keys::{self, StoredKey};
@@ -91,6 +92,8 @@ pub struct RequestReason {
     pub mend: RequestMend,
     /// The last success of the same operation, if the log still has one.
     pub last_success: Option<LoggedRequest>,
+    /// The events that the request has led to within ten seconds of its answer: the first 100.
+    pub events: Vec<RequestEvent>,
 }
 
 /// Explains a request.
@@ -120,8 +123,10 @@ pub(super) fn reason(
         }
         _ => None,
     };
+    let events = events::of_request(read, caller.workspace_id(), &row)?;
     Ok(RequestReason {
         object: "request_reason",
+        events,
         checks: checks(refused, row.replayed),
         mend: mend(refused, row.code.as_deref(), row.status),
         request: LoggedRequest::of(row, names),

@@ -51,8 +51,12 @@ async fn a_workspace_is_renamed_and_its_first_steps_follow_from_facts(kind: Kind
         step["done"].as_bool().unwrap()
     };
     assert!(!done("create_key").await);
-    app.key(workspace, Env::Live, &["runs:read"]).await;
+    let key = app.key(workspace, Env::Live, &["runs:read"]).await;
     assert!(done("create_key").await);
+    // What the dashboard asks for does not count.
+    assert!(!done("first_request").await);
+    app.get("/me", &key).await.expect(200);
+    testkit::until("the request is counted", async || done("first_request").await.then_some(())).await;
     let hidden = app.patch("/dashboard/first-steps", &token, json!({ "hidden": true })).await.expect(200);
     assert_eq!(hidden["hidden"], true);
     let renamed = app.patch("/dashboard/workspace", &token, json!({ "name": "Luna" })).await.expect(200);

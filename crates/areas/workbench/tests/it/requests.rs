@@ -76,6 +76,13 @@ async fn requests_are_found_by_key_member_and_class(kind: Kind) {
     assert_eq!(search(format!("key_id={}&status_class=success&operation=getMe", one.id)).await.len(), 2);
     assert_eq!(search(format!("key_id={}&status_class=failed", one.id)).await.len(), 0);
     assert_eq!(search(format!("gate=operation&key_id={}", one.id)).await.len(), 1);
+    let of_keys = search("source=key&operation=getMe".to_owned()).await;
+    assert_eq!(of_keys.len(), 3);
+    assert!(of_keys.iter().all(|one| one["source"] == "key"));
+    assert_eq!(search("source=program".to_owned()).await.len(), 4);
+    assert_eq!(search("source=app".to_owned()).await, Vec::<Value>::new());
+    let of_people = search("source=dashboard".to_owned()).await;
+    assert!(!of_people.is_empty() && of_people.iter().all(|one| one["source"] == "dashboard"));
     // Page by page.
     let first =
         app.get(&format!("/dashboard/requests?key_id={}&page_size=2", one.id), &token).await.expect(200);
@@ -89,6 +96,28 @@ async fn requests_are_found_by_key_member_and_class(kind: Kind) {
     app.get(&format!("/dashboard/requests/{last}"), &stranger).await.expect_error(404, "not_found");
     let found = app.get(&format!("/dashboard/requests?key_id={}", one.id), &stranger).await.expect(200);
     assert_eq!(found["requests"], json!([]));
+}
+
+#[testkit::both]
+async fn a_request_shows_its_events(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let token = admin(&app).await;
+    let key = app.key(token.workspace, Env::Live, &["contacts:write"]).await;
+    app.post("/contacts", &key, json!({ "data": { "$name": "Luis" } })).await.expect(201);
+    app.data.clock.advance(Duration::milliseconds(5));
+    let created = app.post("/contacts", &key, json!({ "data": { "$name": "Ana" } })).await;
+    let contact = created.expect(201)["id"].clone();
+    let id = created.headers["x-request-id"].clone();
+    found(&app, &token, &format!("key_id={}", key.id), &id).await;
+    app.service.jobs.run_due().await.unwrap();
+    let events = async || {
+        let why = app.get(&format!("/dashboard/requests/{id}"), &token).await.expect(200);
+        let events = why["events"].as_array().unwrap().clone();
+        (!events.is_empty()).then_some(events)
+    };
+    let events = until("the events have their places", events).await;
+    assert_eq!(events.len(), 1, "{events:?}");
+    assert_eq!((&events[0]["type"], &events[0]["data"]["contact_id"]), (&json!("contact.created"), &contact));
 }
 
 #[testkit::both]
@@ -114,6 +143,23 @@ async fn hours_and_failures_are_summed_up(kind: Kind) {
     let of_hours: i64 =
         hours["hours"].as_array().unwrap().iter().map(|hour| hour["requests"].as_i64().unwrap()).sum();
     assert_eq!(of_hours, 5);
+    let requests = async |query: &str| -> i64 {
+        let hours = app.get(&format!("/dashboard/request-hours?{query}"), &token).await.expect(200);
+        hours["requests"].as_i64().unwrap()
+    };
+    assert_eq!((requests("source=program").await, requests("source=app").await), (5, 0));
+    assert!(requests("").await > requests("source=program").await);
+    let used = app.get(&format!("/dashboard/keys/{}", key.id), &token).await.expect(200);
+    assert_eq!(used["last_used_at"], hours["to"]);
+    let unused = app.key(token.workspace, Env::Live, &["runs:read"]).await;
+    let unused = app.get(&format!("/dashboard/keys/{}", unused.id), &token).await.expect(200);
+    assert_eq!(unused["last_used_at"], Value::Null);
+    let named = app.get("/dashboard/requests?param=contacts:read", &token).await.expect(200);
+    assert_eq!(named["requests"].as_array().unwrap().len(), 2);
+    let of_people = app.get("/dashboard/request-failures?source=dashboard", &token).await.expect(200);
+    assert_eq!(of_people["groups"], json!([]));
+    let of_key = app.get(&format!("/dashboard/request-failures?key_id={}", key.id), &token).await.expect(200);
+    assert_eq!(of_key["requests"], 2);
     let failures = app.get("/dashboard/request-failures", &token).await.expect(200);
     let group = &failures["groups"][0];
     assert_eq!((&group["operation"], &group["requests"]), (&json!("listContacts"), &json!(2)), "{failures}");

@@ -6,7 +6,7 @@ mod of_workspace;
 
 pub use changes::{KeyChange, change, rotate};
 pub use demo::{DEMO_RATE_LIMIT_RPM, DEMO_SECRET, offer_demo};
-pub use of_workspace::{in_workspace, names};
+pub use of_workspace::{in_workspace, is_of_kinds, names};
 
 use crate::schema::{api_keys, workspaces};
 use crate::subscription::load_workspaces;

@@ -2,7 +2,10 @@
 
 use super::{KeyKind, StoredKey, find};
 use crate::schema::api_keys;
+use diesel::dsl::sql;
+use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
+use diesel::sql_types::Bool;
 use model::{Error, KeyId, KeyOwner, Result, WorkspaceId};
 use std::collections::HashMap;
 use store::Read;
@@ -25,4 +28,11 @@ pub fn names(read: &mut Read, workspace: WorkspaceId) -> Result<HashMap<KeyId, (
         .select((api_keys::id, api_keys::name, api_keys::kind))
         .load(read.connection())?;
     Ok(rows.into_iter().map(|(id, name, kind)| (id, (name, kind))).collect())
+}
+
+/// The condition that the key in a column of another query is of one of these kinds.
+pub fn is_of_kinds(column: &'static str, kinds: &[KeyKind]) -> SqlLiteral<Bool> {
+    let names: Vec<String> = kinds.iter().map(|kind| format!("'{}'", kind.as_str())).collect();
+    let names = names.join(", ");
+    sql(&format!("EXISTS (SELECT 1 FROM api_keys k WHERE k.id = {column} AND k.kind IN ({names}))"))
 }

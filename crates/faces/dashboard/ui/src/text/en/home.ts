@@ -39,7 +39,7 @@ export const home = {
     stepTitles: {
       describe_business: "Describe the business",
       create_key: "Create an API key",
-      first_request: "Send a request that succeeds",
+      first_request: "Send a request with a key",
       invite_team: "Invite the team",
     } satisfies Record<Schemas["FirstStepId"], string>,
     stepTexts: {

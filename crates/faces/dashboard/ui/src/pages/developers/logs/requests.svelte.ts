@@ -17,9 +17,6 @@ const SLOWEST_MS = 60_000;
 const PAUSE_MS = 4_000;
 const LONGEST_PAUSE_MS = 30_000;
 const MOST_FRESH = 500;
-/** Requests for one page of what only this page filters, so that a rare thing does not load the whole log. */
-const MOST_STEPS = 10;
-
 /** The filters of the address. `by` is a key, `member-` with the number of a member, or a group of callers. */
 export function filters() {
   const value = (name: string) => route.param(name);
@@ -30,29 +27,26 @@ export function filters() {
 }
 export type Filters = ReturnType<typeof filters>;
 
-function query({ by, operation, result, code, gate, time, from, to }: Filters) {
+/** The callers of `by`, as the API filters them. */
+export function caller(by: string): { key_id?: string; member_id?: number; source?: Schemas["SourceFilter"] } {
+  if (by.startsWith("key_")) return { key_id: by };
+  if (by.startsWith("member-")) return { member_id: Number(by.slice("member-".length)) };
+  if (by === "all") return {};
+  return { source: by === "dashboard" ? "dashboard" : "program" };
+}
+
+function query({ by, operation, result, code, gate, param, time, from, to }: Filters) {
   const since = /^\d+$/.test(time) ? new Date(Date.now() - Number(time) * 3_600_000).toISOString() : from;
   return {
-    ...(by.startsWith("key_") && { key_id: by }),
-    ...(by.startsWith("member-") && { member_id: Number(by.slice("member-".length)) }),
+    ...caller(by),
     ...(operation && { operation }),
     ...(result && { status_class: result as Schemas["StatusClass"] }),
     ...(code && { code }),
     ...(gate && { gate }),
+    ...(param && { param }),
     ...(since && { from: since }),
     ...(to && { to }),
   };
-}
-
-/** The search has no filter for kinds of callers and for the parameter: these are looked at here. */
-function matches({ by, param }: Filters, row: Logged): boolean {
-  if (param && row.param !== param) return false;
-  if (by === "dashboard") return row.source === "dashboard";
-  return by !== "" || row.source !== "dashboard";
-}
-
-function isLocal({ by, param }: Filters): boolean {
-  return by === "" || by === "dashboard" || param !== "";
 }
 
 /** The requests that the address asks for, and those that come while the page is open. */
@@ -92,17 +86,9 @@ export class RequestLog {
   }
 
   async #read(wanted: Filters, before: string | undefined, signal: AbortSignal): Promise<Page<Logged>> {
-    const base = { ...query(wanted), page_size: isLocal(wanted) ? 100 : PAGE };
-    const rows: Logged[] = [];
-    let next = before;
-    for (let step = 0; step < MOST_STEPS; step++) {
-      const { data } = await api.get("/dashboard/requests", { query: { ...base, ...(next && { before: next }) }, signal });
-      rows.push(...data.requests.filter((row) => matches(wanted, row)));
-      next = data.next_before ?? undefined;
-      this.searchedTo = data.is_complete ? null : data.searched_to;
-      if (next === undefined || rows.length >= PAGE / 2 || !isLocal(wanted)) break;
-    }
-    return { rows, next };
+    const { data } = await api.get("/dashboard/requests", { query: { ...query(wanted), page_size: PAGE, ...(before && { before }) }, signal });
+    this.searchedTo = data.is_complete ? null : data.searched_to;
+    return { rows: data.requests, next: data.next_before ?? undefined };
   }
 
   async #follow(wanted: Filters, signal: AbortSignal): Promise<void> {
@@ -118,7 +104,7 @@ export class RequestLog {
         pause = PAUSE_MS;
         if (signal.aborted) return;
         const ids = new Set(known.map(({ id }) => id));
-        const found = data.requests.filter((row) => matches(wanted, row) && !ids.has(row.id));
+        const found = data.requests.filter((row) => !ids.has(row.id));
         if (found.length === 0) continue;
         if (this.isPaused) this.#waiting = merged(found, this.#waiting).slice(0, MOST_FRESH);
         else this.#fresh = merged(found, this.#fresh).slice(0, MOST_FRESH);

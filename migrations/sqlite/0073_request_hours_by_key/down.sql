@@ -1,0 +1,1 @@
+DROP INDEX request_hours_by_key;
