@@ -69,7 +69,7 @@ impl Contracts {
             Reader::Program => published,
             Reader::Page => page_copy(&published, name)?,
         };
-        Ok(place.get_or_init(|| File::new(text, "application/json")))
+        Ok(place.get_or_init(|| File::new(text, "application/json").compressible()))
     }
 }
 

@@ -251,6 +251,18 @@ async fn documents_are_public_and_cacheable() {
             assert_eq!(again.headers["etag"], etag);
         }
         assert_eq!(get(&app, &path, "if-none-match: \"other\"\r\n").await.status, 200);
+        // Compressed, it is another representation, with a tag of its own.
+        let zipped = get(&app, &path, "accept-encoding: br, gzip;q=0.8\r\n").await;
+        assert_eq!((zipped.status, zipped.headers["content-encoding"].as_str()), (200, "gzip"));
+        let length: usize = zipped.headers["content-length"].parse().unwrap();
+        assert!(length < first.text.len() / 5, "{length}");
+        let known = format!("accept-encoding: gzip\r\nif-none-match: {}\r\n", zipped.headers["etag"]);
+        assert_eq!(get(&app, &path, &known).await.status, 304);
+        assert_ne!(zipped.headers["etag"], etag);
+        for plain in ["accept-encoding: gzip;q=0\r\n", "accept-encoding: identity\r\n"] {
+            let answer = get(&app, &path, plain).await;
+            assert_eq!((answer.headers.get("content-encoding"), &answer.headers["etag"]), (None, &etag));
+        }
     }
 }
 
