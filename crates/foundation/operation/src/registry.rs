@@ -56,6 +56,11 @@ impl Registered {
         self.checks.get_or_init(|| Checks::new(&self.describe(), self.meta().paging))
     }
 
+    /// Returns whether all schemas of the input can be checked: none refers to a schema that the operation does not have.
+    pub fn checks_all_input(&self) -> bool {
+        self.checks().has_all()
+    }
+
     /// Describes the inputs and answers.
     pub fn describe(&self) -> Describe {
         let mut describe = Describe::default();

@@ -23,12 +23,15 @@ pub struct RequestFailuresQuery {
     #[serde(default)]
     pub from: Option<Timestamp>,
     /// How the requests ended: `refused` or `failed`; both if not given.
+    #[param(inline)]
     #[serde(default)]
     pub status_class: Option<StatusClass>,
     /// Requests of this key only.
+    #[param(inline)]
     #[serde(default)]
     pub key_id: Option<KeyId>,
     /// Requests that came from here only.
+    #[param(inline)]
     #[serde(default)]
     pub source: Option<SourceFilter>,
 }

@@ -23,9 +23,11 @@ pub struct RequestHoursQuery {
     #[serde(default)]
     pub to: Option<Timestamp>,
     /// Requests of this key only.
+    #[param(inline)]
     #[serde(default)]
     pub key_id: Option<KeyId>,
     /// Requests that came from here only.
+    #[param(inline)]
     #[serde(default)]
     pub source: Option<SourceFilter>,
 }

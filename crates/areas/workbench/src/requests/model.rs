@@ -45,6 +45,7 @@ pub struct RequestSearchQuery {
     #[serde(default)]
     pub param: Option<String>,
     /// Requests that came from here.
+    #[param(inline)]
     #[serde(default)]
     pub source: Option<SourceFilter>,
     /// Requests from this time on.

@@ -26,6 +26,7 @@ pub(crate) struct Checks {
     known: Vec<(String, bool)>,
     paging: Option<Paging>,
     query: Option<Validator>,
+    has_all: bool,
 }
 
 /// The name of the body itself in errors.
@@ -66,18 +67,24 @@ impl Checks {
         // Offset lists accept `starting_after` and ignore it.
         let ignored = (paging == Some(Paging::Offset)).then(|| ("starting_after".to_owned(), false));
         let known = described.chain(ignored).collect();
-        let streamed = describe.streamed;
+        let query = compile(&query);
         Self {
+            has_all: query.is_some() && body.is_some() == describe.body.is_some(),
             body,
-            streamed,
+            streamed: describe.streamed,
             body_schema,
             components,
             takes_empty_object,
-            query: compile(&query),
+            query,
             parameters,
             known,
             paging,
         }
+    }
+
+    /// Returns whether all schemas of the input can be checked.
+    pub(crate) fn has_all(&self) -> bool {
+        self.has_all
     }
 
     /// Refuses query parameters that the operation does not have. Otherwise a misspelt parameter would be ignored
@@ -211,7 +218,7 @@ fn compile(schema: &Value) -> Option<Validator> {
     match jsonschema::options().should_validate_formats(true).build(schema) {
         Ok(validator) => Some(validator),
         Err(error) => {
-            // A test compiles every schema. Without a validator, serde still refuses values that do not fit.
+            // A test compiles the schemas of all operations. Without a validator, serde still refuses values that do not fit.
             tracing::error!(%error, "an operation's schema does not compile");
             None
         }

@@ -49,6 +49,14 @@ const ELSEWHERE: [(&str, &str); 3] = [
 const FIRST: [&str; 2] = ["reorderFields", "retryWebhookDelivery"];
 
 #[test]
+fn the_input_of_every_operation_is_checked_by_its_schemas() {
+    let registry = server::registry().unwrap();
+    let unchecked = registry.operations().iter().filter(|one| !one.checks_all_input());
+    let unchecked: Vec<&str> = unchecked.map(|one| one.meta().id).collect();
+    assert!(unchecked.is_empty(), "`#[param(inline)]` at the query parameters of {unchecked:?}");
+}
+
+#[test]
 fn every_operation_has_examples() {
     let registry = server::registry().unwrap();
     for contract in [Contract::Public, Contract::Partner, Contract::Dashboard] {
