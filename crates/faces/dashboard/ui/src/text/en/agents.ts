@@ -263,6 +263,10 @@ export const agents = {
     noArguments: "without arguments",
     cannot: "Your role cannot answer. Somebody who may run agents can.",
     by: (note: string, name: string) => (note ? `${note} – ${name}` : name),
+    approved: "Approved",
+    refused: "Denied",
+    goesOn: "The agent goes on.",
+    unclear: "The answer does not say what was decided. Open the run to see whether the calls still wait.",
   },
   runs: {
     text: "Each answer of an agent: on a channel, by the API, in a flow, or in the playground.",

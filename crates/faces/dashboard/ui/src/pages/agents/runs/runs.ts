@@ -33,8 +33,20 @@ export async function followRun(id: string, take: (run: Run) => void, signal: Ab
   }
 }
 
-/** Answers an approval request. The link is the permission, so the request carries no token. */
-export async function decide(url: string, body: { decision: "approve" | "deny"; calls?: string[]; note?: string }): Promise<void> {
+/** What became of an approval request, call by call. */
+export interface Decided {
+  object: "approval";
+  decision: "approved" | "refused";
+  calls: { step_id: string; tool: string; decision: "approved" | "refused" }[];
+}
+
+function isDecided(data: unknown): data is Decided {
+  const of = data as Partial<Decided> | undefined;
+  return of?.object === "approval" && Array.isArray(of.calls);
+}
+
+/** Answers an approval request, and returns what the service has recorded. The link is the permission, so the request carries no token. */
+export async function decide(url: string, body: { decision: "approve" | "deny"; calls?: string[]; note?: string }): Promise<Decided> {
   // The link has the address that the service is known by; the answer goes to the address of this page.
   const { pathname } = new URL(url);
   let response: Response;
@@ -49,7 +61,12 @@ export async function decide(url: string, body: { decision: "approve" | "deny"; 
   } catch {
     throw new ApiError(0, undefined);
   }
-  if (!response.ok) throw new ApiError(response.status, await response.json().catch(() => undefined), response.headers);
+  const answer: unknown = await response.json().catch(() => undefined);
+  if (!response.ok) throw new ApiError(response.status, answer, response.headers);
+  // A page of something between here and the service may come with 200; only the recorded decision is a success.
+  const data = (answer as { data?: unknown } | undefined)?.data;
+  if (!isDecided(data)) throw new ApiError(0, { error: { code: "unexpected_answer", message: t.approval.unclear } });
+  return data;
 }
 
 /** A duration as people read it. */
