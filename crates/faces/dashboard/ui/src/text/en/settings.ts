@@ -129,6 +129,7 @@ export const settings = {
     statuses: { online: "Online", away: "Away", offline: "Offline" } satisfies Record<Schemas["AvailabilityStatus"], string>,
     invited: "Invited",
     until: "until",
+    back: "online again",
     conversations: "Open conversations",
     tasks: "Open tasks",
     capacity: (open: string, capacity: string) => `${open} of ${capacity}`,
