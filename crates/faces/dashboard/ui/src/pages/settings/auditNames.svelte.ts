@@ -43,12 +43,17 @@ export class AuditNames {
     const own = isObject(details) && typeof details["name"] === "string" && details["name"] !== "" ? details["name"] : undefined;
     switch (action.split(".")[0]) {
       case "workspace": return session.place(Number(target))?.name ?? own;
-      case "member": return this.member(target) ?? t.audit.removed(target);
-      case "link": return this.member(target);
+      case "member":
+      case "link": return this.member(target) ?? (this.#isRemoved(target) ? t.audit.removed(target) : undefined);
       case "channel": return this.#channels.data?.find(({ id }) => String(id) === target)?.name ?? own;
       case "account": return this.accounts[target];
       default: return this.#id(target) ?? own;
     }
+  }
+
+  /** Whether a number was that of a member who is in the team no more. */
+  #isRemoved(id: string): boolean {
+    return /^\d+$/.test(id) && session.can("conversations:read") && this.#team.data !== undefined;
   }
 
   member(id: string): string | undefined {
