@@ -130,6 +130,9 @@ export async function audit({ origin, view, person, folder }) {
   const { page } = view;
   await page.goto(`${origin}/app/1/settings/audit`);
   await page.locator("tbody tr").nth(3).waitFor();
+  // Members have names; one who has left has none any more.
+  await page.getByRole("cell", { name: person.name, exact: true }).first().waitFor();
+  await page.getByRole("cell", { name: /^Removed member \d+$/ }).first().waitFor();
   await check(view, "audit", folder);
   await choice(page, "Change").selectOption("member.role_set");
   await page.waitForURL(/action=member.role_set/);
