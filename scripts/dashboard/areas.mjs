@@ -9,7 +9,7 @@ import * as contacts from "./contacts.mjs";
 import { automations, flowByKeyboard, flowConflict, flowOnCanvas } from "./flows.mjs";
 import * as inbox from "./inbox.mjs";
 import { sessionEnds, webhooks } from "./journeys.mjs";
-import { account, audit, installation, team } from "./settings.mjs";
+import { account, audit, business, installation, team } from "./settings.mjs";
 import { inboundWebhooks, inspector, shell, shellByKeyboard } from "./tools.mjs";
 import { keyToSuccess, logs, overviewAndHealth, rotateAndRevoke, workbenchStates } from "./workbench.mjs";
 
@@ -58,5 +58,5 @@ export const AREAS = {
   },
   flows: { flowOnCanvas, flowByKeyboard, flowConflict, automations },
   tools: { shell, shellByKeyboard, inspector, inboundWebhooks },
-  settings: { team, audit, installation, account, sessionEnds },
+  settings: { team, audit, business, installation, account, sessionEnds },
 };

@@ -130,6 +130,9 @@ export async function audit({ origin, view, person, folder }) {
   const { page } = view;
   await page.goto(`${origin}/app/1/settings/audit`);
   await page.locator("tbody tr").nth(3).waitFor();
+  // Members have names; one who has left has none any more.
+  await page.getByRole("cell", { name: person.name, exact: true }).first().waitFor();
+  await page.getByRole("cell", { name: /^Removed member \d+$/ }).first().waitFor();
   await check(view, "audit", folder);
   await choice(page, "Change").selectOption("member.role_set");
   await page.waitForURL(/action=member.role_set/);
@@ -198,6 +201,7 @@ export async function installation(given) {
   await page.goto(`${origin}/app/1/installation/workspaces`);
   await page.getByRole("button", { name: "Create workspace" }).click();
   await dialog(page).getByLabel("Name", { exact: true }).fill("Panadería Sol");
+  assert.equal(await dialog(page).getByLabel("Name in addresses").inputValue(), "panaderia-sol");
   await dialog(page).getByLabel("Plan").selectOption("starter");
   await dialog(page).getByLabel("E-mail address of the owner").fill("sol@example.com");
   await dialog(page).getByLabel("Name of the owner").fill("Sol Ibarra");
@@ -215,7 +219,7 @@ export async function installation(given) {
   await page.getByRole("button", { name: "Set plan" }).click();
   await dialog(page).getByLabel("Plan").selectOption("pro");
   await dialog(page).getByRole("button", { name: "Set plan" }).click();
-  await page.getByRole("region", { name: "Details" }).getByText("pro", { exact: true }).waitFor();
+  await page.getByRole("region", { name: "Details" }).getByText("Pro", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Block workspace", exact: true }).click();
   await dialog(page).getByLabel("Reason").fill("Unpaid since October.");
   await check(view, "workspace-block", folder);

@@ -76,3 +76,13 @@ export function bytes(size: number): string {
   const at = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, size)) / 3) - 1));
   return new Intl.NumberFormat(locale, { style: "unit", unit: units[at] ?? "kilobyte", maximumFractionDigits: 1 }).format(size / 1000 ** (at + 1));
 }
+
+/** The name of a country, a language or a currency by its code: `ES` becomes “Spain”. A code without a name stays. */
+export function named(type: "region" | "language" | "currency", code: string): string {
+  try {
+    return new Intl.DisplayNames(locale, { type, languageDisplay: "standard" }).of(code) ?? code;
+  } catch {
+    // What people and networks have stored need not be a code.
+    return code;
+  }
+}

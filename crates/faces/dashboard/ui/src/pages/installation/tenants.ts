@@ -1,7 +1,7 @@
 // What operators see of workspaces.
 
 import { api, type Data, type Row } from "../../lib/api";
-import { count, money } from "../../lib/format";
+import { count, money, words } from "../../lib/format";
 import { t } from "../../text";
 
 export type Tenant = Row<"/dashboard/workspaces">;
@@ -15,6 +15,18 @@ export function stateOf(tenant: Tenant): { tone: "ok" | "warn" | "danger"; word:
 /** Reads the plans that can be given. */
 export async function plans(signal: AbortSignal): Promise<Data<"/billing/plans">> {
   return (await api.get("/billing/plans", { signal })).data;
+}
+
+/** Returns the name of a plan. One that only operators can give is not in the catalogue. */
+export function planName(catalogue: Data<"/billing/plans"> | undefined, plan: string): string {
+  return catalogue?.find(({ id }) => id === plan)?.name ?? words(plan);
+}
+
+/** Proposes a workspace's name in addresses: `Panadería Sol` gives `panaderia-sol`. Names without Latin letters give nothing. */
+export function slugOf(name: string): string {
+  const plain = name.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+  const slug = (plain.match(/[a-z0-9]+/g) ?? []).join("-").slice(0, 40).replace(/-$/, "");
+  return slug.replaceAll("-", "").length >= 3 && /[a-z]/.test(slug) ? slug : "";
 }
 
 /** Returns a plan in one line. */

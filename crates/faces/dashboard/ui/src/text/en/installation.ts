@@ -27,7 +27,7 @@ export const installation = {
     create: "Create workspace",
     name: "Name",
     slug: "Name in addresses",
-    slugHint: "Lower-case letters, digits and hyphens. Made from the name, if you leave it empty.",
+    slugHint: "Lower-case letters, digits and hyphens. Proposed from the name.",
     plan: "Plan",
     noPlan: "No plan",
     noPlanHint: "Without a plan the workspace cannot be used until it gets one.",
