@@ -97,7 +97,7 @@ try {
       for (const context of browser.contexts()) await context.close();
     }
   }
-  const count = isChosen("pages") && (await walk({ browser, origin, state: await signIn(), folder, attempt }));
+  const count = isChosen("pages") && (await walk({ browser, origin, state: await signIn(), folder, attempt, call, hook }));
   if (failures.length > 0) {
     console.error(`check-dashboard: ${failures.length} failed: ${failures.join("; ")}`);
     process.exitCode = 1;

@@ -108,6 +108,9 @@ const BYTES = ["nul \u0000 here", "lone \ud800 high", "lone \udfff low", "bell \
 /** All but the long one, whose length depends on what a place takes. */
 export const TEXTS = [...SCRIPTS, ...HANDLERS, ...LINKS, ...DRAWINGS, ...TEMPLATES, ...DIRECTION, ...BYTES];
 
+/** Those that stand together with others in one text, of which no place refuses the whole because of one. */
+export const SOUND = TEXTS.filter((text) => text.isWellFormed() && !text.includes("\u0000"));
+
 /** A text without a space, as long as a place takes it. */
 export const long = (length) => "W".repeat(length);
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { open, settled } from "./checks.mjs";
-import { MARKS, TEXTS, long } from "./hostile-texts.mjs";
+import { MARKS, SOUND, TEXTS, long } from "./hostile-texts.mjs";
 import { customer } from "./inbox.mjs";
 
 const AT_ONCE = 4;
@@ -11,7 +11,7 @@ const TOO_MANY = /rate_limit/;
 const REFUSED = /"type":"(invalid_request_error|validation_error)"|validation|invalid|too_long|not_allowed|conflict|duplicate/;
 
 /** Texts, a few for each record, so that all of them are stored while no list is endless. */
-const packed = (records) => Array.from({ length: records }, (_, at) => TEXTS.filter((_, index) => index % records === at).join("\n"));
+const packed = (records) => Array.from({ length: records }, (_, at) => SOUND.filter((_, index) => index % records === at).join("\n"));
 const names = (length, count, from = 0) => [long(length), ...Array.from({ length: count }, (_, at) => TEXTS[(from + at * 5) % TEXTS.length])];
 
 /** Stores what a place takes, and leaves out what it refuses. */
@@ -56,7 +56,7 @@ function storage(call) {
 
 /** Fills what one can read with hostile texts. Returns the pages that show them. */
 async function fill({ call, chat, hook, origin }, { store, each, undo }) {
-  const contacts = await each([...TEXTS, long(200)].map((text, at) => ({ data: { $name: text, $company: text, $email: `hostile.${at}.${Date.now()}@example.com` }, tags: [text.slice(0, 50)] })), "/contacts");
+  const contacts = await each([...TEXTS, long(200)].map((text, at) => ({ data: { $name: text, $company: text, $email: `hostile.${at}.${Date.now()}@example.com` }, tags: [text.replace(/[,;\p{Cc}]/gu, "").slice(0, 50)] })), "/contacts");
   const contact = contacts[0];
   await each(packed(6).map((body) => ({ body })), `/contacts/${contact.id}/notes`, { remove: null });
   await store("POST", `/contacts/${contact.id}/notes`, { body: long(20_000) });
@@ -70,7 +70,7 @@ async function fill({ call, chat, hook, origin }, { store, each, undo }) {
   for (const text of [...packed(12), long(4000)]) await person.write(text).catch((error) => assert(error.message.endsWith(": 400"), error.message));
   undo.push(`/contacts/${person.contact}`);
 
-  const agents = await each([...names(100, 14, 1).map((name, at) => ({ name, description: TEXTS[at * 3], instructions: TEXTS.join("\n").slice(0, 50_000) })), { name: "Long", instructions: long(100_000) }], "/agents");
+  const agents = await each([...names(100, 14, 1).map((name, at) => ({ name, description: TEXTS[at * 3], instructions: SOUND.join("\n") })), { name: "Long", instructions: long(100_000) }], "/agents");
   const runs = await each([...packed(6), long(20_000)].map((input) => ({ input })), "/runs", { remove: null });
 
   const collections = await each(names(120, 10, 2).map((name, at) => ({ name, description: TEXTS[at * 7], fields: [{ field_key: "name", label: TEXTS[at], type: "text" }, { field_key: "text", label: TEXTS[at + 20], type: "long_text" }, { field_key: "kind", label: TEXTS[at + 40], type: "select", options: { choices: [{ key: "one", label: TEXTS[at + 14] }, { key: "long", label: long(120) }] } }] })), "/collections");
@@ -79,13 +79,13 @@ async function fill({ call, chat, hook, origin }, { store, each, undo }) {
   await each(packed(4).map((body) => ({ body })), `/collections/${collection.id}/items/${items[0].id}/comments`, { remove: null });
   await each(names(120, 4, 6).map((name) => ({ name })), `/collections/${collection.id}/views`, { remove: null });
 
-  const drawn = { nodes: [{ id: "start", type: "trigger" }, ...TEXTS.slice(0, 12).map((text, at) => ({ id: `note_${at}`, type: "note", name: text, config: { text } }))], edges: TEXTS.slice(0, 12).map((_, at) => ({ from: at ? `note_${at - 1}` : "start", to: `note_${at}` })) };
+  const drawn = { nodes: [{ id: "start", type: "trigger" }, ...TEXTS.slice(0, 12).map((text, at) => ({ id: `note_${at}`, type: "note", label: text, config: { text } }))], edges: TEXTS.slice(0, 12).map((_, at) => ({ from: at ? `note_${at - 1}` : "start", to: `note_${at}` })) };
   let flows = await each(names(120, 10, 4).map((name, at) => ({ name, draft: drawn, settings: { description: TEXTS[at * 4] } })), "/workspaces/1/flows");
   if (flows.length === 0) flows = await each([{ name: TEXTS[0] }, { name: long(120) }], "/workspaces/1/flows");
   const target = { type: "agent", id: (await call("GET", "/agents"))[0].id, input: { text: TEXTS[0] } };
-  const automations = await each(names(200, 10, 5).map((name, at) => ({ name, description: TEXTS[at * 2], trigger: { type: "keyword", config: { keywords: [TEXTS[at].slice(0, 50)] } }, target })), "/automations");
+  const automations = await each(names(200, 10, 5).map((name, at) => ({ name, description: TEXTS[at * 2], trigger: { type: "keyword", config: { words: [TEXTS[at].slice(0, 50)] } }, target })), "/automations");
 
-  const endpoints = await each([...names(500, 10, 7).map((description) => ({ url: hook, enabled_events: ["flow.*"], description, headers: { "X-Hostile": "<script>" } })), ...TEXTS.slice(32, 44).map((text) => ({ url: text, enabled_events: ["flow.*"] })), { url: `${hook}?${encodeURIComponent(TEXTS[0])}`, enabled_events: ["flow.*"] }], "/webhook-endpoints");
+  const endpoints = await each([...names(500, 10, 7).map((description) => ({ url: hook, enabled_events: ["item.*"], description, headers: { "X-Hostile": "<script>" } })), ...TEXTS.slice(32, 44).map((text) => ({ url: text, enabled_events: ["item.*"] })), { url: `${hook}?${encodeURIComponent(TEXTS[0])}`, enabled_events: ["item.*"] }], "/webhook-endpoints");
   const inbound = await each(names(100, 8, 8).map((name) => ({ name, description: TEXTS[1], verification: { type: "none" }, capture: true })), "/inbound-webhooks");
   for (const text of [...packed(4), long(50_000)]) {
     const { pathname } = new URL(inbound[0].url ?? origin, origin);

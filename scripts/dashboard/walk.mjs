@@ -33,7 +33,9 @@ const LOOKS = [
 ];
 
 /** Walks. `attempt(name, view, walk)` notes what fails. */
-export async function walk({ browser, origin, state, folder, attempt }) {
+export async function walk({ browser, origin, state, folder, attempt, call, hook }) {
+  const endpoints = await call("GET", "/webhook-endpoints");
+  if (endpoints.length === 0) await call("POST", "/webhook-endpoints", { url: hook, enabled_events: ["contact.*"], description: "Orders" });
   const first = await open(browser, origin, { width: 1280, state });
   const all = await pages(first.page, origin);
   await first.context.close();
