@@ -71,7 +71,7 @@ async function fill({ call, chat, hook, origin }, { store, each, undo }) {
   undo.push(`/contacts/${person.contact}`);
   const conversation = (await call("GET", "/conversations")).find((one) => one.contact_id === person.contact);
 
-  const agents = await each([...names(100, 14, 1).map((name, at) => ({ name, description: TEXTS[at * 3], instructions: SOUND.join("\n") })), { name: "Long", instructions: long(100_000) }], "/agents");
+  const agents = await each([...names(100, 14, 1).map((name, at) => ({ name, description: TEXTS[at * 3], instructions: SOUND.filter((text) => !text.includes("{")).join("\n") })), { name: "Long", instructions: long(100_000) }], "/agents");
   const runs = await each([...packed(6), long(20_000)].map((input) => ({ input })), "/runs", { remove: null });
 
   const collections = await each(names(120, 10, 2).map((name, at) => ({ name, description: TEXTS[at * 7], fields: [{ field_key: "name", label: TEXTS[at], type: "text" }, { field_key: "text", label: TEXTS[at + 20], type: "long_text" }, { field_key: "kind", label: TEXTS[at + 40], type: "select", options: { choices: [{ key: "one", label: TEXTS[at + 14] }, { key: "long", label: long(120) }] } }] })), "/collections");
