@@ -7,6 +7,7 @@ import { agentParts, agents, channels, playgroundDecides } from "./agents.mjs";
 import { allKinds, cells, fieldsAndImport, longGrid, manyOrders, record } from "./collections.mjs";
 import * as contacts from "./contacts.mjs";
 import { automations, flowByKeyboard, flowConflict, flowOnCanvas } from "./flows.mjs";
+import { hostileTexts } from "./hostile.mjs";
 import * as inbox from "./inbox.mjs";
 import { sessionEnds, webhooks } from "./journeys.mjs";
 import { account, audit, business, installation, team } from "./settings.mjs";
@@ -59,4 +60,5 @@ export const AREAS = {
   flows: { flowOnCanvas, flowByKeyboard, flowConflict, automations },
   tools: { shell, shellByKeyboard, inspector, inboundWebhooks },
   settings: { team, audit, business, installation, account, sessionEnds },
+  hostile: { hostileTexts },
 };

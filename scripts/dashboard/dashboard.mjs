@@ -97,12 +97,12 @@ try {
       for (const context of browser.contexts()) await context.close();
     }
   }
-  const count = isChosen("pages") && (await walk({ browser, origin, state: await signIn(), folder, attempt }));
+  const count = isChosen("pages") && (await walk({ browser, origin, state: await signIn(), folder, attempt, call, hook }));
   if (failures.length > 0) {
     console.error(`check-dashboard: ${failures.length} failed: ${failures.join("; ")}`);
     process.exitCode = 1;
   } else {
-    console.log(`check-dashboard: ${count ? `${count} pages, their states, 1280 and 360 pixels, light and dark, and ` : ""}${chosen?.join(", ") ?? "all journeys"}`);
+    console.log(`check-dashboard: ${count ? `${count} pages, their states, 1280, 360, 768 and 1920 pixels, light and dark, and ` : ""}${chosen?.join(", ") ?? "all journeys"}`);
   }
 } finally {
   await browser.close();

@@ -1,6 +1,7 @@
 // The fields of contacts: those that every workspace has, those of its own, and what every contact shows.
 
 import type { Row } from "../../lib/api";
+import { marked } from "../../lib/marks";
 import { t } from "../../text";
 import type { Schemas } from "../../types/api";
 
@@ -87,12 +88,10 @@ export function titleOf(contact: Contact): string {
   return contact.name.trim() || contact.identities[0]?.value || contact.external_id || t.contacts.nameless(contact.id);
 }
 
-const hidden = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
-
 /** Shows marks that nobody sees, and cuts what no row can hold. */
 export function visible(text: string, longest = 400): string {
   const cut = text.length > longest ? `${text.slice(0, longest)}…` : text;
-  return cut.replace(hidden, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return marked(cut);
 }
 
 /** The columns of the grid until somebody chooses others. */

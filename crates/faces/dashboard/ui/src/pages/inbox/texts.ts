@@ -1,13 +1,13 @@
 // Texts that strangers write, as they can be shown.
 
+import { marked } from "../../lib/marks";
 import { root } from "../../lib/root";
 
-const DIRECTION = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 const LINK = /https?:\/\/[^\s<>"'\\]+[^\s<>"'\\.,;:!?)\]]/g;
 
 /** Shows the marks that change the direction of text, so that nothing hides behind them. */
 export function shown(text: string): string {
-  return text.replace(DIRECTION, (mark) => `[U+${mark.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}]`);
+  return marked(text);
 }
 
 /** Divides a text into words and links. */
