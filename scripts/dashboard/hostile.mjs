@@ -92,6 +92,7 @@ async function fill({ call, chat, hook, origin }, { store, each, undo }) {
     const { pathname } = new URL(inbound[0].url ?? origin, origin);
     await fetch(origin + pathname, { method: "POST", headers: { "content-type": "application/json", "x-hostile": "<script>" }, body: JSON.stringify({ text }) });
   }
+  for (const [kind, made] of Object.entries({ contacts, segments, fields, agents, runs, collections, items, flows, automations, endpoints, inbound })) assert(made.length > 0, `no ${kind} with a hostile text was taken`);
   return [
     "", "inbox", `inbox/${conversation.id}`, "contacts", ...contacts.slice(0, 2).map(({ id }) => `contacts/${id}`),
     ...["notes", "tasks", "activity"].map((tab) => `contacts/${contact.id}?tab=${tab}`), ...segments.slice(0, 2).map(({ id }) => `contacts?segment=${id}`),
@@ -112,13 +113,14 @@ async function fillAsOwner({ page, origin }) {
   const send = async (method, path, body) => {
     const response = await fetch(`${origin}/api/v1/dashboard${path}`, { method, headers: { authorization, "content-type": "application/json", origin }, body: body && JSON.stringify(body) });
     assert(response.status < 500, `${method} ${path}: ${response.status}`);
-    return (await response.json()).data;
+    return response.ok ? (await response.json()).data : undefined;
   };
   const keys = [];
   for (const name of names(80, 8, 9)) keys.push(await send("POST", "/keys", { name, env: "test", scopes: ["contacts:read"] }));
-  const fields = ["name", "legal_name", "description", "address"];
+  const fields = ["name", "legal_name", "description"];
   const { data: before } = await (await fetch(`${origin}/api/v1/business`, { headers: { authorization } })).json();
-  for (const [at, field] of fields.entries()) await send("PATCH", "/business", { [field]: TEXTS[at * 15] });
+  assert(keys.some(Boolean), "no key with a hostile name was taken");
+  for (const [at, field] of fields.entries()) assert(await send("PATCH", "/business", { [field]: TEXTS[at * 15] }), `${field} of the business was not taken`);
   return async () => {
     for (const key of keys.filter(Boolean)) await send("POST", `/keys/${key.id ?? key.api_key?.id}/revoke`);
     for (const field of fields) await send("PATCH", "/business", { [field]: before[field] ?? null });
