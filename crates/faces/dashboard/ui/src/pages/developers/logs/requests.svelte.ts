@@ -28,7 +28,7 @@ export function filters() {
 export type Filters = ReturnType<typeof filters>;
 
 /** The callers of `by`, as the API filters them. */
-export function caller(by: string): { key_id?: string; member_id?: number; source?: Schemas["SourceFilter"] } {
+export function caller(by: string): { key_id?: string; member_id?: number; source?: "program" | "dashboard" } {
   if (by.startsWith("key_")) return { key_id: by };
   if (by.startsWith("member-")) return { member_id: Number(by.slice("member-".length)) };
   if (by === "all") return {};
