@@ -43,9 +43,9 @@ export function dayName(at: string, now: number): string | "today" | "yesterday"
   return (now - date.getTime() < 180 * DAY_MS ? day : oldDay).format(date);
 }
 
-/** How long it is until then: `5h 20m`. */
+/** How long it is until then, rather less than too much: `5h 20m`. */
 export function left(at: string, now: number): string {
-  const all = Math.max(0, Math.ceil((Date.parse(at) - now) / 60_000));
+  const all = Math.max(1, Math.floor((Date.parse(at) - now) / 60_000));
   const hours = Math.floor(all / 60);
   return hours > 0 ? `${units.format(hours)} ${minutes.format(all % 60)}` : minutes.format(all);
 }
