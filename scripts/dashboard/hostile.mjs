@@ -135,9 +135,11 @@ async function look({ page, width, mistakes }, path) {
     const hidden = [];
     while (texts.nextNode()) if (texts.currentNode.parentElement?.checkVisibility() && new RegExp(marks).test(texts.currentNode.data)) hidden.push(texts.currentNode.data.slice(0, 80));
     const links = [...document.querySelectorAll("[href], [src], [action], [formaction]")].filter((one) => /^(javascript|data|vbscript):/i.test((one.href ?? one.src ?? one.action ?? "").toString()) && one.tagName !== "LINK" && one.tagName !== "IMG");
-    return { ran: globalThis.__hostile, polluted: {}.isHostile, wide: document.documentElement.scrollWidth, hidden, links: links.map((one) => one.outerHTML.slice(0, 120)) };
+    const failed = [...document.querySelectorAll(".error[role=alert]")].filter((one) => one.checkVisibility()).map((one) => one.textContent.slice(0, 120));
+    return { failed, ran: globalThis.__hostile, polluted: {}.isHostile, wide: document.documentElement.scrollWidth, hidden, links: links.map((one) => one.outerHTML.slice(0, 120)) };
   }, MARKS);
   const where = `${path} at ${width}`;
+  assert.deepEqual(found.failed, [], `${where}: it shows an error instead of the texts`);
   assert.equal(found.ran, undefined, `${where}: a text ran`);
   assert.equal(found.polluted, undefined, `${where}: a text changed all objects`);
   assert.deepEqual(found.links, [], `${where}: a text is a link that runs`);
