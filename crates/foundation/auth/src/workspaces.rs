@@ -7,6 +7,8 @@ use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use model::{Code, Error, PartnerId, Result, SubscriptionStatus, Timestamp, WorkspaceId};
 use store::{Read, Tx, each, for_no_key_update, for_no_key_update_skip_locked, lock_row};
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
 
 /// The data of a new workspace.
 #[derive(Debug, Clone)]
@@ -164,11 +166,13 @@ pub fn hide_first_steps(tx: &mut Tx, workspace: WorkspaceId, hidden: bool) -> Re
     Ok(())
 }
 
-/// Returns a slug made from a name: `Acme & Sons` gives `acme-sons`. It is not valid for every name.
+/// Returns a slug made from a name: `Acme & Sons` gives `acme-sons`, and `Panadería Sol` gives `panaderia-sol`. It is not
+/// valid for every name.
 pub fn slug_of(name: &str) -> String {
     let words: String = name
         .to_lowercase()
-        .chars()
+        .nfd()
+        .filter(|letter| !is_combining_mark(*letter))
         .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { ' ' })
         .collect();
     words.split_whitespace().collect::<Vec<_>>().join("-").chars().take(40).collect()
@@ -402,7 +406,20 @@ pub fn ids_after(read: &mut Read, after: WorkspaceId, most: i64) -> Result<Vec<W
 
 #[cfg(test)]
 mod tests {
-    use super::is_slug;
+    use super::{is_slug, slug_of};
+
+    #[test]
+    fn a_name_gives_a_slug() {
+        for (name, slug) in [
+            ("Acme & Sons", "acme-sons"),
+            ("Panadería Sol", "panaderia-sol"),
+            ("CAFÉ Ñandú 2", "cafe-nandu-2"),
+            ("  ¡Olé!  ", "ole"),
+            ("店", ""),
+        ] {
+            assert_eq!(slug_of(name), slug);
+        }
+    }
 
     #[test]
     fn slugs_are_letters_digits_and_single_hyphens() {
