@@ -20,7 +20,7 @@ mod types;
 pub use feed::Feed;
 pub use group::GROUP;
 pub use placing::place;
-pub use queries::{placed_between, placed_event, placed_of_kind, placed_since};
+pub use queries::{placed_between, placed_event, placed_of_kind, placed_of_request, placed_since};
 pub use reader::{EventConsumer, EventReader, Readers, Reading, Turn, readers_behind};
 pub use rows::{LoggedEvent, NewPosition, hour};
 pub use size::{EVENT_LOG, purge_counts};

@@ -6,9 +6,10 @@ use super::types::{Catalogue, is_family, matches, may_match};
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use input::comma_list;
-use model::{ContactId, Error, EventId, Result, Timestamp, WorkspaceId};
+use model::{ContactId, Error, EventId, RequestId, Result, Timestamp, WorkspaceId};
 use ports::People;
 use std::collections::BTreeSet;
+use std::ops::Range;
 use store::schema::events;
 use store::{AnyConnection, OffsetPage, OneRow, Read};
 
@@ -224,6 +225,27 @@ pub fn placed_since(
         .filter(events::created_at.ge(since))
         .filter(events::created_at.lt(until))
         .order(events::position)
+        .limit(limit)
+        .select(placed_columns())
+        .load(read.connection())?)
+}
+
+/// The first events that a request has led to, in the order of their ids. Ids begin with the time: a range of them is a few
+/// rows of the index, where a search by request would read them all.
+pub fn placed_of_request(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    request: &RequestId,
+    ids: &Range<EventId>,
+    limit: i64,
+) -> Result<Vec<LoggedEvent>> {
+    Ok(events::table
+        .filter(events::id.ge(&ids.start))
+        .filter(events::id.lt(&ids.end))
+        .filter(events::workspace_id.eq(workspace))
+        .filter(events::request_id.eq(request))
+        .filter(events::position.is_not_null())
+        .order(events::id)
         .limit(limit)
         .select(placed_columns())
         .load(read.connection())?)

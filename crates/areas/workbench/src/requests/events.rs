@@ -1,11 +1,10 @@
 //! The events that a request has led to.
 
 use super::rows::{LoggedRow, Zeros};
-use diesel::prelude::*;
+use ::events::LoggedEvent;
 use model::{EventId, JsonText, Result, Timestamp, WorkspaceId};
 use serde::Serialize;
 use store::Read;
-use store::schema::events as e;
 use utoipa::ToSchema;
 
 /// The events of one answer.
@@ -37,20 +36,12 @@ pub(super) fn of_request(
     workspace: WorkspaceId,
     row: &LoggedRow,
 ) -> Result<Vec<RequestEvent>> {
-    // Ids begin with the time: a range of them is a few rows of the index, where a search by request would read them all.
     let took = (row.latency_us / 1_000).min(MOST_MS);
     let until = Timestamp::from_millis(row.created_at.millis() + took + AFTER_MS);
-    let first = |time| EventId::new(time, &Zeros);
-    let found: Vec<(EventId, String, JsonText, Timestamp)> = e::table
-        .filter(e::id.ge(first(row.created_at)))
-        .filter(e::id.lt(first(until)))
-        .filter(e::workspace_id.eq(workspace))
-        .filter(e::request_id.eq(row.id.as_str()))
-        .filter(e::position.is_not_null())
-        .order(e::id.asc())
-        .select((e::id, e::kind, e::data, e::created_at))
-        .limit(MOST)
-        .load(read.connection())?;
-    let event = |(id, kind, data, created_at)| RequestEvent { id, kind, data, created_at };
-    Ok(found.into_iter().map(event).collect())
+    let ids = EventId::new(row.created_at, &Zeros)..EventId::new(until, &Zeros);
+    let found = ::events::placed_of_request(read, workspace, &row.id, &ids, MOST)?;
+    Ok(found
+        .into_iter()
+        .map(|LoggedEvent { id, kind, data, created_at, .. }| RequestEvent { id, kind, data, created_at })
+        .collect())
 }

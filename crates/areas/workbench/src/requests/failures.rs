@@ -1,7 +1,7 @@
 //! Failures of requests, grouped by what failed.
 
-use super::model::SourceFilter;
 use super::rows::{self, LoggedRow, Wanted};
+use super::source::SourceFilter;
 use model::{Caller, KeyId, RequestId, Result, Timestamp};
 use operation::request_hours::StatusClass;
 use operation::{Json, Query, operation};

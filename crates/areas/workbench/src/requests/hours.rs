@@ -1,6 +1,6 @@
 //! Requests per hour: how many, how they ended, and how long they took.
 
-use super::model::SourceFilter;
+use super::source::SourceFilter;
 use model::{Caller, Error, KeyId, Result, Timestamp};
 use operation::request_hours::{self, BOUNDS_MS, BUCKETS, HourSum, StatusClass};
 use operation::{Json, Query, operation};

@@ -7,9 +7,10 @@ mod hours;
 mod model;
 mod operations;
 mod rows;
+mod source;
 mod why;
 
-pub(crate) use model::SourceFilter;
+pub(crate) use source::SourceFilter;
 
 /// Returns the operations on the log of requests.
 pub(crate) fn operations() -> operation::Operations {

@@ -1,6 +1,7 @@
 //! Queries and responses about the log of requests.
 
 use super::rows::LoggedRow;
+use super::source::SourceFilter;
 use auth::keys::KeyKind;
 use model::{Env, KeyId, MemberId, RequestId, Timestamp, text_enum};
 use operation::request_hours::StatusClass;
@@ -67,32 +68,6 @@ text_enum! {
         App = "app",
         /// A key that is not known any more.
         Unknown = "unknown",
-    }
-}
-
-text_enum! {
-    /// Where requests came from.
-    pub enum SourceFilter {
-        /// From programs: with API keys, or as OAuth apps.
-        Program = "program",
-        /// From programs with API keys.
-        Key = "key",
-        /// From OAuth apps.
-        App = "app",
-        /// From members of the team, in the dashboard.
-        Dashboard = "dashboard",
-    }
-}
-
-impl SourceFilter {
-    /// Returns the kinds of keys through which requests from here come.
-    pub(crate) fn kinds(self) -> &'static [KeyKind] {
-        match self {
-            Self::Program => &[KeyKind::Secret, KeyKind::Demo, KeyKind::Grant],
-            Self::Key => &[KeyKind::Secret, KeyKind::Demo],
-            Self::App => &[KeyKind::Grant],
-            Self::Dashboard => &[KeyKind::Member],
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rows of the log of requests. A search looks at a limited number of them, so that it takes as long in a large log as in a
 //! small one.
 
-use super::model::SourceFilter;
+use super::source::SourceFilter;
 use auth::keys::is_of_kinds;
 use diesel::dsl::sql;
 use diesel::prelude::*;
