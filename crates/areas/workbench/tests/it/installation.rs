@@ -15,7 +15,7 @@ async fn operators_manage_workspaces_and_others_do_not(kind: Kind) {
     app.make_operator(&owner).await;
     let new = json!({ "name": "Panadería Sol", "plan": "starter", "owner_email": "sol@example.com" });
     let made = app.post("/dashboard/workspaces", &token, new).await.expect(201);
-    assert_eq!((&made["slug"], &made["plan"]), (&json!("panader-a-sol"), &json!("starter")), "{made}");
+    assert_eq!((&made["slug"], &made["plan"]), (&json!("panaderia-sol"), &json!("starter")), "{made}");
     assert!(made["invitation_url"].as_str().unwrap().starts_with("https://svc.example/invite/"));
     let path = format!("/dashboard/workspaces/{}", made["id"]);
     let blocked =
