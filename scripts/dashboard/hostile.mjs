@@ -69,7 +69,13 @@ async function fill({ call, chat, hook, origin }, { store, each, undo }) {
   const person = await customer(chat, call, TEXTS[0]);
   for (const text of [...packed(12), long(4000)]) await person.write(text).catch((error) => assert(error.message.endsWith(": 400"), error.message));
   undo.push(`/contacts/${person.contact}`);
-  const conversation = (await call("GET", "/conversations")).find((one) => one.contact_id === person.contact);
+  // The network delivers what was written a little later.
+  let conversation;
+  for (const end = Date.now() + 60_000; !conversation; ) {
+    conversation = (await call("GET", "/conversations")).find((one) => one.contact_id === person.contact);
+    assert(conversation || Date.now() < end, "the customer's messages have not arrived");
+    if (!conversation) await new Promise((resolve) => setTimeout(resolve, 500));
+  }
 
   const agents = await each([...names(100, 14, 1).map((name, at) => ({ name, description: TEXTS[at * 3], instructions: SOUND.filter((text) => !text.includes("{")).join("\n") })), { name: "Long", instructions: long(100_000) }], "/agents");
   const runs = await each([...packed(6), long(20_000)].map((input) => ({ input })), "/runs", { remove: null });
@@ -127,6 +133,18 @@ async function fillAsOwner({ page, origin }) {
   };
 }
 
+/** Opens a page; again, while the member has sent too many requests in this minute. */
+async function visit(page, address) {
+  const refused = page.getByText("Too many requests").first();
+  for (;;) {
+    await page.goto(address);
+    await page.locator("h1").or(refused).first().waitFor();
+    await page.waitForFunction(() => document.querySelectorAll("[role=status].loading").length === 0);
+    if (!(await refused.isVisible())) return;
+    await new Promise((resolve) => setTimeout(resolve, 5000));
+  }
+}
+
 /** Looks at a page: nothing has run, nothing was asked elsewhere, nothing is wider than the page, and no mark is hidden. */
 async function look({ page, width, mistakes }, path) {
   await settled(page);
@@ -163,11 +181,11 @@ export async function hostileTexts(given) {
       for (const path of pages) {
         // All pages are looked at, so that one run says everything that is wrong.
         try {
-          await look_.page.goto(`${origin}/app/1/${path}`);
+          await visit(look_.page, `${origin}/app/1/${path}`);
           await look(look_, path);
         } catch (error) {
           look_.mistakes.splice(0);
-          wrong.push(error.message.split("\n")[0]);
+          wrong.push(`${path} at ${width}: ${error.message.split("\n")[0]}`);
         }
         await look_.page.screenshot({ path: `${folder}/hostile-${path.replaceAll(/\W+/g, "-") || "home"}-${width}.png` });
       }
