@@ -139,10 +139,10 @@ pub fn update_skill(
     let change = DocumentChange {
         name: patch.name,
         description: patch.description,
-        license: changed(patch.license),
-        compatibility: changed(patch.compatibility),
+        license: patch.license.given(),
+        compatibility: patch.compatibility.given(),
         metadata: patch.metadata,
-        allowed_tools: changed(patch.allowed_tools),
+        allowed_tools: patch.allowed_tools.given(),
         body: patch.instructions,
     };
     if change != DocumentChange::default() {
@@ -154,14 +154,6 @@ pub fn update_skill(
         }
     }
     Ok(tagged(write::finished(tx, update)?))
-}
-
-fn changed<T>(patch: Patch<T>) -> Option<Option<T>> {
-    match patch {
-        Patch::Keep => None,
-        Patch::Clear => Some(None),
-        Patch::Set(value) => Some(Some(value)),
-    }
 }
 
 /// The first field that a change names.

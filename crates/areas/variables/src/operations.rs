@@ -6,13 +6,13 @@ use super::model::{
 use super::sealed;
 use super::value::{Checked, check};
 use auth::Seal;
-use model::{Caller, Code, Error, JsonText, Patch, Result, VariableId, WorkspaceId};
+use model::{Caller, Code, Error, JsonText, Result, VariableId, WorkspaceId};
 use operation::{
     Body, Created, Deleted, ExpectedVersion, IfMatch, Json, ListOrder, OptIn, OptInList, Path, Query,
     Resource, Rows, State, Update, With, operation,
 };
 use ports::{VariableReference, VariableUserDirectory};
-use serde_json::{Value, json};
+use serde_json::json;
 use store::{Read, Tx};
 
 /// List variables; secret values are never returned
@@ -113,12 +113,7 @@ pub fn update_variable(
     let workspace = caller.workspace_id();
     let expected = ExpectedVersion::new(if_match, patch.version)?;
     let mut update = Update::<VariableRow>::begin(tx, workspace, &variable_id, expected)?;
-    let value = match patch.value {
-        Patch::Keep => None,
-        Patch::Clear => Some(Value::Null),
-        Patch::Set(value) => Some(value),
-    };
-    if let Some(value) = value {
+    if let Some(value) = patch.value.given().map(Option::unwrap_or_default) {
         expect_recent_sign_in(tx, caller, update.row.kind)?;
         let value = check(update.row.kind, value)?;
         put(tx, &seal.0, &mut update.row, value)?;

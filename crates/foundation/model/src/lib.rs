@@ -27,7 +27,7 @@ pub use caller::{
     SubscriptionStatus, Workspace, stricter,
 };
 pub use cause::{Actor, ActorType, Cause, Chain, RequestRef};
-pub use clock::{Clock, ManualClock, Random, SeededRandom, SystemClock, SystemRandom, Timestamp};
+pub use clock::{Clock, ManualClock, Random, SeededRandom, SystemClock, SystemRandom, Timestamp, Zeros};
 pub use error::{Code, Error, ErrorType, FieldError, LONGEST_RETRY_AFTER, Result};
 pub use event::{Event, EventMeta, print_data, schema_of};
 pub use hex::hex;

@@ -25,6 +25,22 @@ impl<T> Patch<T> {
             Self::Set(value) => *stored = Some(value),
         }
     }
+
+    /// Returns what becomes of the field. The outer `None` keeps what is stored.
+    pub fn given(self) -> Option<Option<T>> {
+        match self {
+            Self::Keep => None,
+            Self::Clear => Some(None),
+            Self::Set(value) => Some(Some(value)),
+        }
+    }
+}
+
+impl<T> From<Option<T>> for Patch<T> {
+    /// Nothing keeps what is stored.
+    fn from(new: Option<T>) -> Self {
+        new.map_or(Self::Keep, Self::Set)
+    }
 }
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {

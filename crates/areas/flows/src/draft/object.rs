@@ -6,7 +6,7 @@ use crate::runs::row::{FlowRunMode, FlowRunStatus};
 use crate::schema::flow_runs;
 use diesel::prelude::*;
 use flow_graphs::{Edge, Graph, Issue, Node, Severity, Variable};
-use model::{FlowId, FlowRunId, Metadata, Random, Result, Timestamp};
+use model::{FlowId, FlowRunId, Metadata, Result, Timestamp, Zeros};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::Read;
@@ -87,15 +87,6 @@ pub struct FlowStats {
 
 /// The most runs that are counted, so that a flow with a million waiting runs is read as fast as any other.
 const MOST_COUNTED: i64 = 10_000;
-
-/// Fills ids with zeros: the smallest id of a moment.
-struct Zeros;
-
-impl Random for Zeros {
-    fn fill(&self, bytes: &mut [u8]) {
-        bytes.fill(0);
-    }
-}
 
 impl FlowStats {
     fn of(read: &mut Read, flow: FlowId) -> Result<Self> {

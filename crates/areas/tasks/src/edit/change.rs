@@ -71,15 +71,15 @@ impl From<NewTask> for Change {
         Self {
             data,
             status: Some(new.status),
-            assignee: set(new.assignee),
-            item: set(new.item_ref),
-            due: set(new.due),
+            assignee: new.assignee.into(),
+            item: new.item_ref.into(),
+            due: new.due.into(),
             checklist: Some(new.checklist),
-            parent: set(new.parent_id),
+            parent: new.parent_id.into(),
             depends_on: Some(new.depends_on),
-            recurrence: set(new.recurrence),
+            recurrence: new.recurrence.into(),
             reminders: Some(new.reminders),
-            external_key: set(new.external_key),
+            external_key: new.external_key.into(),
             force: false,
         }
     }
@@ -119,17 +119,9 @@ impl From<TaskPatch> for Change {
     }
 }
 
-fn set<T>(value: Option<T>) -> Patch<T> {
-    value.map_or(Patch::Keep, Patch::Set)
-}
-
 /// Converts a patch to a value of a field. `None` keeps the field, and `null` clears it.
 fn patched(patch: Patch<impl Serialize>) -> Option<Value> {
-    match patch {
-        Patch::Keep => None,
-        Patch::Clear => Some(Value::Null),
-        Patch::Set(value) => Some(json!(value)),
-    }
+    patch.given().map(|value| json!(value))
 }
 
 /// Validates the reminders of a request, and drops repeated ones.

@@ -77,12 +77,12 @@ pub fn update_key(
     }
     let change = KeyChange {
         name: patch.name,
-        rate_limit_rpm: given(patch.rate_limit_rpm),
-        monthly_quota: given(patch.monthly_quota),
-        expires_at: given(patch.expires_at),
+        rate_limit_rpm: patch.rate_limit_rpm.given(),
+        monthly_quota: patch.monthly_quota.given(),
+        expires_at: patch.expires_at.given(),
     };
     let mut stored = keys::change(tx, &key_id, &change)?;
-    let budget = (given(patch.budget_cents), patch.budget_cutoff);
+    let budget = (patch.budget_cents.given(), patch.budget_cutoff);
     if budget != (None, None) {
         let cents = budget.0.unwrap_or(stored.key.budget_cents);
         stored = keys::set_budget(tx, &key_id, cents, budget.1.unwrap_or(stored.key.budget_cutoff))?;
@@ -149,15 +149,6 @@ fn facts(stored: &StoredKey) -> serde_json::Value {
         "budget_cents": stored.key.budget_cents, "budget_cutoff": stored.key.budget_cutoff,
         "expires_at": stored.expires_at,
     })
-}
-
-/// Returns what a field of a patch sets. The outer `None` leaves it.
-fn given<T>(patch: Patch<T>) -> Option<Option<T>> {
-    match patch {
-        Patch::Keep => None,
-        Patch::Clear => Some(None),
-        Patch::Set(value) => Some(Some(value)),
-    }
 }
 
 /// # Errors

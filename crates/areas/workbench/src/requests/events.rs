@@ -1,8 +1,8 @@
 //! The events that a request has led to.
 
-use super::rows::{LoggedRow, Zeros};
+use super::rows::LoggedRow;
 use ::events::LoggedEvent;
-use model::{EventId, JsonText, Result, Timestamp, WorkspaceId};
+use model::{EventId, JsonText, Result, Timestamp, WorkspaceId, Zeros};
 use serde::Serialize;
 use store::Read;
 use utoipa::ToSchema;

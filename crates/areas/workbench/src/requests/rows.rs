@@ -6,7 +6,7 @@ use auth::keys::is_of_kinds;
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
-use model::{KeyId, Random, RequestId, Result, Timestamp, WorkspaceId};
+use model::{KeyId, RequestId, Result, Timestamp, WorkspaceId, Zeros};
 use operation::request_hours::StatusClass;
 use operation::schema::request_logs as l;
 use store::{AnyConnection, OneRow, Read};
@@ -131,15 +131,6 @@ fn candidates(workspace: WorkspaceId, wanted: &Wanted) -> Candidates {
         query = query.filter(l::id.lt(first_at(to).as_str().to_owned()));
     }
     query
-}
-
-/// What makes the smallest id of a time.
-pub(super) struct Zeros;
-
-impl Random for Zeros {
-    fn fill(&self, bytes: &mut [u8]) {
-        bytes.fill(0);
-    }
 }
 
 /// Returns the smallest id of a request that came at a time.
