@@ -40,6 +40,7 @@ use store::Db;
 use store::logs::{LogKind, Logs, Retentions};
 use tokio::sync::watch;
 use webhooks::Deliveries;
+use workbench::InstallationChecks;
 
 /// All groups. Each can use what those before it have started, and what any of them declares.
 const GROUPS: [Group; 26] = [
@@ -128,6 +129,8 @@ pub struct ServiceParts {
     pub retention: Retentions,
     /// What transcribes voice notes.
     pub transcriber: Option<Arc<dyn Transcriber>>,
+    /// Checks what the installation depends on.
+    pub checks: Option<Arc<dyn InstallationChecks>>,
     /// How code of functions and scripts is confined.
     pub sandbox: sandbox::Settings,
     /// Services in place of those that groups start: scripted ones of tests.
@@ -313,6 +316,7 @@ fn foundation(parts: ServiceParts, declared: Declarations, registry: &Arc<Regist
         .with(parts.tiers)
         .with(parts.connector)
         .with(parts.transcriber)
+        .with(parts.checks)
         .with(Sandbox::new(parts.sandbox))
         .with(parts.traces.tracer)
         .with(parts.runtime)

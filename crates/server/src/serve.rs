@@ -20,12 +20,14 @@ use providers::Tiers;
 use rest::ServerOptions;
 use std::io::ErrorKind;
 use std::net::{TcpListener, ToSocketAddrs};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::Db;
 use tokio::net::TcpSocket;
 use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use webhooks::Delivering;
+use workbench::InstallationChecks;
 
 /// How long a connection that is not used stays open.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
@@ -34,17 +36,21 @@ const BACKLOG: u32 = 1024;
 /// How long the last spans may take, so that a collector that does not answer keeps no service from ending.
 const LAST_EXPORT: Duration = Duration::from_secs(5);
 
+/// Makes the checks of an installation from its settings.
+pub(crate) type Checks = fn(Arc<Config>) -> Arc<dyn InstallationChecks>;
+
 /// Serves until SIGTERM or SIGINT. Runs live on a runtime of their own: a worker of the HTTP server has one thread, and
 /// ends before they may. With `demo`, the demo workspace is served; it holds the settings that the demo must not choose.
-pub(crate) fn run(config: Config, demo: Option<Given>) -> anyhow::Result<()> {
+/// `checks` makes what checks the installation for its operators.
+pub(crate) fn run(config: Config, demo: Option<Given>, checks: Checks) -> anyhow::Result<()> {
     let runs = tokio::runtime::Builder::new_multi_thread().thread_name("runs").enable_all().build()?;
-    let result = actix_web::rt::System::new().block_on(serve(config, demo, runs.handle().clone()));
+    let result = actix_web::rt::System::new().block_on(serve(config, demo, checks, runs.handle().clone()));
     // What still goes on had its time; its leases run out, and whoever serves next goes on with it.
     runs.shutdown_background();
     result
 }
 
-async fn serve(config: Config, demo: Option<Given>, runtime: Handle) -> anyhow::Result<()> {
+async fn serve(config: Config, demo: Option<Given>, checks: Checks, runtime: Handle) -> anyhow::Result<()> {
     let began = Instant::now();
     let (config, notes) = demo::complete(config, demo).await;
     let bind = |address: &str| listen(address).with_context(|| format!("listening on {address}"));
@@ -64,6 +70,7 @@ async fn serve(config: Config, demo: Option<Given>, runtime: Handle) -> anyhow::
     let followed = db.background();
     let (traces, exporting) = Traces::start(settings.collector.take(), &db, &runtime).map_err(cause)?;
     let mut parts = settings.parts(&config, db, seal, traces, runtime)?;
+    parts.checks = Some(checks(config.clone()));
     if let Some(demo) = &demo {
         parts.network_connector = Some(demo.network_connector.clone());
         parts.transcriber = parts.transcriber.or_else(|| Some(demo.transcriber()));

@@ -80,6 +80,7 @@ impl Settings {
             limits: Limits { default_rpm: config.default_rpm, ..Limits::default() },
             retention: config.log_retentions(),
             transcriber: self.transcriber,
+            checks: None,
             sandbox: sandbox(config),
             replacing: operation::Services::default(),
             traces,

@@ -9,7 +9,7 @@ use accounts::Actor;
 use accounts::audit::{self, Entry};
 use auth::{Seal, keys};
 use chatnet::{Account, NetworkError, NumberHealth, Quality};
-use model::{AgentId, Caller, ChannelId, Error, KeyId, Result, Scope, WorkspaceId};
+use model::{AgentId, Caller, ChannelId, Error, KeyId, Patch, Result, Scope, WorkspaceId};
 use operation::{BaseUrl, Body, Created, Cx, Json, Path, State, operation};
 use ports::AgentDirectory;
 use serde::{Deserialize, Serialize};
@@ -94,12 +94,14 @@ pub struct ChannelPatch {
     /// What people call the channel.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S", nullable = false)]
     pub name: Option<String>,
-    /// The agent that answers contacts.
-    #[schema(nullable = false)]
-    pub agent_id: Option<AgentId>,
-    /// The key on whose behalf the agent runs, which needs the scope `runs:execute`.
-    #[schema(nullable = false)]
-    pub key_id: Option<KeyId>,
+    /// The agent that answers contacts; `null` for the default agent of the workspace.
+    #[serde(default)]
+    #[schema(value_type = Option<AgentId>)]
+    pub agent_id: Patch<AgentId>,
+    /// The key on whose behalf the agent runs, which needs the scope `runs:execute`; `null` if no agent is to answer.
+    #[serde(default)]
+    #[schema(value_type = Option<KeyId>)]
+    pub key_id: Patch<KeyId>,
     /// How many messages per second the network accepts; 0 for no limit.
     #[schema(minimum = 0, maximum = 10_000, nullable = false)]
     pub messages_per_second: Option<i64>,
@@ -267,7 +269,8 @@ pub fn update_channel(
 ) -> Result<Json<ChannelConnection>> {
     let workspace = caller.workspace_id();
     live(tx, workspace, channel_id)?;
-    expect_own(tx, workspace, &agents.0, patch.agent_id, patch.key_id.as_ref())?;
+    let (agent, key) = (patch.agent_id.clone().given().flatten(), patch.key_id.clone().given().flatten());
+    expect_own(tx, workspace, &agents.0, agent, key.as_ref())?;
     let change = ChannelChange {
         name: patch.name.map(|name| name.trim().to_owned()),
         network_url: None,

@@ -15,6 +15,7 @@ pub mod sample;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
 mod transcriber;
+mod viewers;
 mod worker;
 
 pub use conversations::{ConversationState, StateChange, set_state};

@@ -171,6 +171,15 @@ diesel::table! {
     }
 }
 
+diesel::table! {
+    conversation_viewers (conversation_id, member_id) {
+        conversation_id -> BigInt,
+        member_id -> BigInt,
+        is_writing -> Bool,
+        seen_at -> Timestamp,
+    }
+}
+
 diesel::allow_tables_to_appear_in_same_query!(
     conversations,
     messages,
@@ -183,4 +192,5 @@ diesel::allow_tables_to_appear_in_same_query!(
     message_outbox,
     held_message_events,
     message_terms,
+    conversation_viewers,
 );

@@ -12,6 +12,7 @@ mod requests;
 mod workspace;
 
 pub use group::GROUP;
+pub use installation::{InstallationCheck, InstallationCheckStatus, InstallationChecks};
 
 use ::operation::{Domain, Operations};
 

@@ -11,6 +11,7 @@ mod http;
 mod load;
 mod machine;
 mod measure;
+mod members;
 mod network;
 mod receiver;
 mod report;

@@ -1,5 +1,5 @@
 //! Serves the whole service as `svc serve` composes it, on a new database with workspaces and keys. It obeys commands
-//! on its input: `stats` returns the number of database queries, `callbacks` the number of callbacks that wait,
+//! on its input: `stats` returns the number of database queries, `tokens` a token for each member who has signed in, `callbacks` the number of callbacks that wait,
 //! `invocations` the number of calls in the history of functions, `flow_runs` and `started_flow_runs` the numbers of runs of flows
 //! that have ended and that have begun,
 //! `deliver` starts deliveries that were held back, `claim` attempts the due deliveries and returns the time at which
@@ -7,6 +7,7 @@
 
 use crate::child::words;
 use crate::machine::wall_micros;
+use crate::members::Members;
 use crate::stub;
 use agents::queries::{self as agent_queries, Fresh};
 use agents::{AgentStatus, Settings};
@@ -54,6 +55,9 @@ pub struct Arguments {
     /// The number of workspaces, each with a key.
     #[arg(long, default_value_t = 1)]
     workspaces: usize,
+    /// The number of members of the first workspace who have signed in.
+    #[arg(long, default_value_t = 0)]
+    members: usize,
     /// Run no background work, so that all queries of the database come from requests.
     #[arg(long)]
     quiet: bool,
@@ -110,6 +114,13 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
     if let (Some(base_url), Some(first)) = (&arguments.network, made.first()) {
         connect_channel(&service.pipeline, first, base_url.clone(), !arguments.no_answers).await?;
     }
+    let members = match made.first() {
+        Some(first) if arguments.members > 0 => {
+            let signed_in = Members::sign_in(&service.pipeline, first.workspace, arguments.members);
+            Some(signed_in.await.map_err(described)?)
+        }
+        _ => None,
+    };
     let api = service.api();
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?.to_string();
@@ -126,7 +137,7 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
     let keys: Vec<&str> = made.iter().map(|made| made.secret.as_str()).collect();
     println!("{}", json!({ "address": address, "keys": keys }));
 
-    obey(&service, &mut delivering).await?;
+    obey(&service, &mut delivering, members.as_ref()).await?;
     handle.stop(true).await;
     if let Some(running) = running {
         running.stop(Duration::from_secs(5)).await;
@@ -163,6 +174,7 @@ fn compose(arguments: &Arguments, db: &Db, folder: &Path, runtime: Handle) -> Re
         limits: Limits::default(),
         retention: Retentions::default(),
         transcriber: None,
+        checks: None,
         replacing: operation::Services::default(),
         sandbox: sandbox::Settings {
             calls_per_worker: arguments.calls_per_worker,
@@ -184,7 +196,11 @@ fn database(url: &str, connections: u32) -> Result<Db> {
 }
 
 /// Obeys commands until `stop`.
-async fn obey(service: &Service, delivering: &mut Option<Delivering>) -> Result<()> {
+async fn obey(
+    service: &Service,
+    delivering: &mut Option<Delivering>,
+    members: Option<&Members>,
+) -> Result<()> {
     let mut words = words();
     while let Some(word) = words.recv().await {
         let began = wall_micros();
@@ -193,6 +209,10 @@ async fn obey(service: &Service, delivering: &mut Option<Delivering>) -> Result<
             "invocations" => println!("{}", counted(&service.pipeline, INVOCATIONS).await?),
             "flow_runs" => println!("{}", counted(&service.pipeline, ENDED_FLOW_RUNS).await?),
             "started_flow_runs" => println!("{}", counted(&service.pipeline, STARTED_FLOW_RUNS).await?),
+            "tokens" => {
+                let issue = |members: &Members| members.tokens(&service.pipeline).map_err(described);
+                println!("{}", json!({ "tokens": members.map(issue).transpose()? }));
+            }
             "stats" => println!("{}", stats(&service.pipeline)),
             "deliver" => {
                 delivering.get_or_insert_with(|| service.deliveries.start());

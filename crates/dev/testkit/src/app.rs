@@ -210,6 +210,7 @@ impl TestApp {
             limits,
             retention,
             transcriber,
+            checks: None,
             sandbox: sandbox_settings(),
             replacing: replacing.clone(),
             traces,

@@ -6,6 +6,7 @@ use auth::keys::create_for_member;
 use business::team::{self, NewMember};
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
 use model::{AccountId, Env, KeyId, MemberRole, MemberSession, SessionId, WorkspaceId};
+use std::net::Ipv4Addr;
 use store::Tx;
 
 /// A member of a team with an account and an open session.
@@ -98,6 +99,14 @@ fn made(tx: &mut Tx, workspace: WorkspaceId, role: MemberRole) -> model::Result<
             (sessions::address.eq("127.0.0.1"), sessions::user_agent.eq("test")),
         ))
         .execute(tx.connection())?;
-    let session = MemberSession { account, member, session, authenticated_at: now, role, is_operator: false };
+    let session = MemberSession {
+        account,
+        member,
+        session,
+        address: Ipv4Addr::LOCALHOST.into(),
+        authenticated_at: now,
+        role,
+        is_operator: false,
+    };
     Ok(Member { session, workspace, keys })
 }

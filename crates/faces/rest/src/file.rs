@@ -1,15 +1,12 @@
 //! Static files with their caching headers.
 
-use actix_web::http::header::{
-    AcceptEncoding, CACHE_CONTROL, CONTENT_ENCODING, ETAG, Encoding, Header, IF_NONE_MATCH, VARY,
-};
+use crate::gzip;
+use actix_web::http::header::{CACHE_CONTROL, CONTENT_ENCODING, ETAG, IF_NONE_MATCH, VARY};
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use flate2::Compression;
-use flate2::write::GzEncoder;
-use std::io::Write;
 use std::sync::OnceLock;
 
 /// A file in memory.
@@ -83,17 +80,13 @@ impl File {
     /// Returns the bytes compressed by gzip, if the file offers this and the client prefers it.
     fn compressed(&self, request: &HttpRequest) -> Option<Bytes> {
         let Coding::Offered(place) = &self.coding else { return None };
-        let offered = [Encoding::gzip(), Encoding::identity()];
-        let chosen = AcceptEncoding::parse(request).ok()?.negotiate(offered.iter())?;
-        if chosen != Encoding::gzip() {
+        if !gzip::is_accepted(request) {
             return None;
         }
         if let Some(bytes) = place.get() {
             return Some(bytes.clone());
         }
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-        encoder.write_all(&self.bytes).ok()?;
-        let bytes = Bytes::from(encoder.finish().ok()?);
+        let bytes = gzip::compressed(&self.bytes, Compression::default())?;
         Some(place.get_or_init(|| bytes).clone())
     }
 }

@@ -4,6 +4,7 @@ mod admin;
 mod contract;
 mod cors;
 mod file;
+mod gzip;
 mod home;
 mod mount;
 mod page_copy;

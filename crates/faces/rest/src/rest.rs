@@ -1,12 +1,15 @@
 //! The handler of all operations.
 
-use crate::{BASE, HEADER_BYTES};
+use crate::{BASE, HEADER_BYTES, gzip};
 use actix_web::body::BodyStream;
 use actix_web::error::PayloadError;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use actix_web::http::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, VARY,
+};
 use actix_web::web::{Bytes, BytesMut, Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
+use flate2::Compression;
 use futures::{Stream, StreamExt, stream};
 use model::{Code, Error, Result};
 use operation::{Audience, Head, Pipeline, Response, ResponseBody, body_too_large};
@@ -26,6 +29,8 @@ const SILENCE: Duration = Duration::from_secs(30);
 const SMALL_BODY: usize = 64 * 1024;
 /// The number of chunks buffered for the operation that reads them. actix reads chunks of up to 32 KiB.
 const CHUNKS_AHEAD: usize = 16;
+/// From this size on a response is compressed for clients that accept it. A smaller one fits into a few packets anyway.
+const LARGE_ANSWER: usize = 8 * 1024;
 /// The minimum transfer rate of a body, in bytes per second.
 const SLOWEST: u64 = 16 * 1024;
 
@@ -47,11 +52,11 @@ pub(crate) async fn handle(request: HttpRequest, payload: Payload, pipeline: Dat
         headers: &lookup,
     };
     if let Err(error) = check_head(headers, path, &head, &pipeline) {
-        return to_http(pipeline.reject(&head, error));
+        return to_http(&request, pipeline.reject(&head, error));
     }
     let admitted = match pipeline.admit(&head).await {
         Ok(admitted) => admitted,
-        Err(response) => return to_http(response),
+        Err(response) => return to_http(&request, response),
     };
     if admitted.is_streamed() {
         let limit = admitted.body_limit();
@@ -61,11 +66,11 @@ pub(crate) async fn handle(request: HttpRequest, payload: Payload, pipeline: Dat
             pipeline.run_streamed(admitted, Box::pin(chunks)),
             forward(payload, limit, sender)
         );
-        return to_http(response);
+        return to_http(&request, response);
     }
     match read_body(payload, content_length(request.headers()), admitted.body_limit()).await {
-        Ok(body) => to_http(pipeline.run(admitted, &body).await),
-        Err(error) => to_http(pipeline.reject_body(admitted, error)),
+        Ok(body) => to_http(&request, pipeline.run(admitted, &body).await),
+        Err(error) => to_http(&request, pipeline.reject_body(admitted, error)),
     }
 }
 
@@ -165,7 +170,7 @@ where
     }
 }
 
-fn to_http(response: Response) -> HttpResponse {
+fn to_http(request: &HttpRequest, response: Response) -> HttpResponse {
     let status = StatusCode::from_u16(response.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut answer = HttpResponse::new(status);
     let headers = answer.headers_mut();
@@ -180,6 +185,17 @@ fn to_http(response: Response) -> HttpResponse {
         }
     }
     match response.body {
+        ResponseBody::Json(text) if text.len() >= LARGE_ANSWER => {
+            headers.append(VARY, HeaderValue::from_static("accept-encoding"));
+            let is_accepted = gzip::is_accepted(request);
+            // The fastest level: it takes less time than the bytes that it saves take on a line of 100 Mbit/s.
+            let compressed =
+                is_accepted.then(|| gzip::compressed(text.as_bytes(), Compression::fast())).flatten();
+            if compressed.is_some() {
+                headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            }
+            answer.set_body(compressed.unwrap_or_else(|| Bytes::from(text))).map_into_boxed_body()
+        }
         ResponseBody::Json(text) => answer.set_body(Bytes::from(text)).map_into_boxed_body(),
         ResponseBody::Events(events) => answer.set_body(BodyStream::new(events)).map_into_boxed_body(),
     }

@@ -36,7 +36,8 @@ impl Actor {
     /// # Errors
     /// `session_required`.
     pub fn of(caller: &Caller) -> Result<Self> {
-        Ok(Self::Account(caller.member()?.account.clone(), None))
+        let member = caller.member()?;
+        Ok(Self::Account(member.account.clone(), Some(member.address)))
     }
 
     fn account(&self) -> Option<&AccountId> {

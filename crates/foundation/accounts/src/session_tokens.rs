@@ -15,6 +15,7 @@ use model::{
     WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
 use std::sync::Arc;
 use store::{Db, Read};
 
@@ -104,9 +105,9 @@ impl SessionTokens {
         })
     }
 
-    /// Returns the member that a token stands for. Returns `None` for a token that is not valid now. With warm caches
+    /// Returns the member that a token from an address stands for. Returns `None` for a token that is not valid now. With warm caches
     /// nothing is read from the database.
-    pub async fn identify(&self, token: &str, now: Timestamp) -> Result<Option<Identity>> {
+    pub async fn identify(&self, token: &str, address: IpAddr, now: Timestamp) -> Result<Option<Identity>> {
         let expected = Expected { issuer: &self.issuer, audiences: &[&self.audience], now };
         let claims: SessionClaims = match self.seal.verify_token(token, &expected) {
             Ok(claims) => claims,
@@ -131,6 +132,7 @@ impl SessionTokens {
             account: claims.sub,
             member: claims.mem,
             session: claims.sid,
+            address,
             // Both are true. The cached row may be older than the last proof, and the token too.
             authenticated_at: standing
                 .authenticated_at

@@ -5,6 +5,7 @@ use crate::{
     AccountId, Actor, ActorType, Cause, Chain, Code, ContactId, Error, JsonText, KeyId, MemberId, MemberRole,
     PartnerId, RequestId, RequestRef, Result, Scope, ScopeSet, SessionId, Timestamp, Trace, WorkspaceId,
 };
+use std::net::IpAddr;
 use std::sync::Arc;
 
 text_enum! {
@@ -204,6 +205,8 @@ pub struct MemberSession {
     pub member: MemberId,
     /// The session.
     pub session: SessionId,
+    /// From where the request came.
+    pub address: IpAddr,
     /// When the account last proved who it is.
     pub authenticated_at: Timestamp,
     /// The role of the member.

@@ -23,6 +23,24 @@ pub fn size_bytes(read: &mut Read) -> Result<i64> {
     Ok(diesel::sql_query(sql).get_result::<Size>(read.connection())?.bytes)
 }
 
+/// The name and the version of the database, such as `PostgreSQL 17.2`.
+///
+/// # Errors
+/// When the database fails.
+pub fn product(read: &mut Read) -> Result<String> {
+    #[derive(QueryableByName)]
+    struct Version {
+        #[diesel(sql_type = diesel::sql_types::Text)]
+        version: String,
+    }
+    let (name, sql) = match read.connection() {
+        AnyConnection::Sqlite(_) => ("SQLite", "SELECT sqlite_version() AS version"),
+        AnyConnection::Postgres(_) => ("PostgreSQL", "SELECT current_setting('server_version') AS version"),
+    };
+    let version = diesel::sql_query(sql).get_result::<Version>(read.connection())?.version;
+    Ok(format!("{name} {version}"))
+}
+
 /// The present moment by the database's own clock.
 ///
 /// # Errors

@@ -246,8 +246,8 @@ async fn channel(db: Db, seal: Arc<Seal>, base_url: String, command: ChannelComm
                     let change = ChannelChange {
                         name: name.clone(),
                         network_url: network_url.as_deref().map(without_end),
-                        agent: handling.agent.map(AgentId),
-                        key: handling.key.clone(),
+                        agent: handling.agent.map(AgentId).into(),
+                        key: handling.key.clone().into(),
                         messages_per_second: handling.messages_per_second,
                     };
                     set(tx, ChannelId(channel), &change, |settings| handling.apply(settings))

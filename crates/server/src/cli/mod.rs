@@ -214,7 +214,7 @@ fn run(cli: Cli, matches: &ArgMatches) -> anyhow::Result<()> {
                 tracing::warn!(variable = sentence, "an environment variable is not a setting");
             }
             let demo = arguments.demo.then(|| given(matches)).transpose()?;
-            serve::run(config, demo)
+            serve::run(config, demo, doctor::Doctor::of)
         }
         Command::Migrate { json } => {
             let applied = database::migrate(&config)?;
@@ -224,7 +224,7 @@ fn run(cli: Cli, matches: &ArgMatches) -> anyhow::Result<()> {
         Command::Backup(arguments) => backup::backup(&config, &arguments),
         Command::Secrets(command) => secrets::run(&config, &command),
         Command::Channel(command) => channel::run(&config, command),
-        Command::Doctor { json } => doctor::run(config, &unknown_variables(&Cli::command()), json.json),
+        Command::Doctor { json } => doctor::run(&config, json.json),
         Command::Login(arguments) => client::run(login::login(arguments)),
         Command::Logout(arguments) => login::logout(&arguments),
         Command::Api(arguments) => client::run(api::call(arguments)),

@@ -1,7 +1,9 @@
 //! Requests that are wrong below the level of JSON: paths, methods, headers, bodies in pieces.
 
 use crate::operations::bad_input::{NO_ROUTE, NO_WORKSPACE, NOT_FOUND, OK, check, invalid};
-use serde_json::json;
+use flate2::read::GzDecoder;
+use serde_json::{Value, json};
+use std::io::Read;
 use testkit::{Kind, TestApp, read_all, read_answer};
 use tokio::io::AsyncWriteExt;
 
@@ -219,5 +221,41 @@ fn refused(what: &str, answer: &[u8]) {
         assert!(matches!(answer.status, 400 | 408 | 431), "{what}: {}", answer.status);
     } else {
         check(what, &answer, invalid("body"));
+    }
+}
+
+#[testkit::both]
+async fn large_answers_are_compressed_for_who_accepts_it(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let key = app.full_key().await;
+    for number in 0..40 {
+        app.post("/contacts", &key, json!({ "data": { "$name": format!("Ana {number}") } }))
+            .await
+            .expect(201);
+    }
+    let ask = async |path: &str, accepted: &str| {
+        let secret = &key.secret;
+        let request = format!(
+            "GET /api/v1{path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {secret}\r\naccept-encoding: {accepted}\r\n\
+             connection: close\r\n\r\n"
+        );
+        app.raw_bytes(request.as_bytes()).await
+    };
+    let list = "/contacts?limit=40";
+    let plain = read_answer(&ask(list, "identity").await);
+    assert_eq!((plain.status, plain.headers.get("content-encoding")), (200, None));
+    assert!(plain.headers["vary"].contains("accept-encoding"), "{:?}", plain.headers);
+    let bytes = ask(list, "br, gzip").await;
+    let head = read_answer(&bytes).headers;
+    assert_eq!(head["content-encoding"], "gzip");
+    let length: usize = head["content-length"].parse().unwrap();
+    assert!(length * 3 < plain.text.len(), "{length} of {}", plain.text.len());
+    let mut text = String::new();
+    GzDecoder::new(&bytes[bytes.len() - length..]).read_to_string(&mut text).unwrap();
+    let (compressed, plain): (Value, Value) = (serde_json::from_str(&text).unwrap(), plain.body);
+    assert_eq!(compressed["data"], plain["data"]);
+    for (path, accepted) in [(list, "gzip;q=0"), (list, "nonsense"), ("/me", "gzip")] {
+        let answer = read_answer(&ask(path, accepted).await);
+        assert_eq!((answer.status, answer.headers.get("content-encoding")), (200, None), "{path} {accepted}");
     }
 }

@@ -7,7 +7,7 @@ use crate::schema::channels;
 use auth::Seal;
 use chatnet::{Account, Quality};
 use diesel::prelude::*;
-use model::{AgentId, ChannelId, Error, JsonText, KeyId, Result, WorkspaceId};
+use model::{AgentId, ChannelId, Error, JsonText, KeyId, Patch, Result, WorkspaceId};
 use store::{Read, Tx};
 
 /// The data of a channel to connect.
@@ -156,9 +156,9 @@ pub struct ChannelChange {
     /// The base URL of the network's API, without a trailing slash.
     pub network_url: Option<String>,
     /// The agent that answers contacts.
-    pub agent: Option<AgentId>,
+    pub agent: Patch<AgentId>,
     /// The key that runs of the agent use.
-    pub key: Option<KeyId>,
+    pub key: Patch<KeyId>,
     /// Messages per second that the network accepts.
     pub messages_per_second: Option<i64>,
 }
@@ -182,13 +182,16 @@ pub fn set(
     }
     let mut changed = row.settings()?;
     settings(&mut changed);
+    let (mut agent, mut key) = (row.agent_id, row.key_id);
+    change.agent.clone().apply(&mut agent);
+    change.key.clone().apply(&mut key);
     let now = tx.now();
     let row = diesel::update(channels::table.find(id))
         .set((
             channels::name.eq(change.name.as_ref().unwrap_or(&row.name)),
             channels::base_url.eq(network_url),
-            channels::agent_id.eq(change.agent.or(row.agent_id)),
-            channels::key_id.eq(change.key.as_ref().or(row.key_id.as_ref())),
+            channels::agent_id.eq(agent),
+            channels::key_id.eq(key),
             channels::messages_per_second.eq(change.messages_per_second.unwrap_or(row.messages_per_second)),
             channels::settings.eq(JsonText::of(&changed)),
             channels::version.eq(channels::version + 1),

@@ -64,6 +64,10 @@ async fn a_channel_is_connected_changed_and_disconnected(kind: Kind) {
     let changed = desk.app.patch(&path, &token, change).await.expect(200);
     assert_eq!(changed["channel"]["settings"]["welcome"], "Hello!");
     assert_eq!(desk.app.get(&path, &token).await.expect(200), changed);
+    assert_eq!(changed["key_id"], json!(key.id), "what is not given stays");
+    let without = json!({ "key_id": null, "agent_id": null });
+    let without = desk.app.patch(&path, &token, without).await.expect(200);
+    assert_eq!((&without["key_id"], &without["channel"]["default_agent_id"]), (&Value::Null, &Value::Null));
     let ended = desk.app.post(&format!("{path}/disconnect"), &token, json!({})).await.expect(200);
     assert_eq!(ended["channel"]["status"], "disabled");
     let audit = desk.app.get("/dashboard/audit?action=channel.disconnected", &token).await.expect(200);

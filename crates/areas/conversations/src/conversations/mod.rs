@@ -11,6 +11,7 @@ pub use assigned::AutoAssigned;
 pub(crate) use state::job;
 pub use state::{ConversationState, StateChange, set_state};
 
+use crate::viewers::{LeaveConversation, ViewConversation};
 use operation::{Domain, Operations};
 
 /// What is said between contacts and the business.
@@ -31,6 +32,8 @@ impl Domain for Conversations {
             Box::new(dashboard::CloseConversation),
             Box::new(dashboard::ReopenConversation),
             Box::new(dashboard::SnoozeConversation),
+            Box::new(ViewConversation),
+            Box::new(LeaveConversation),
         ]
     }
 }

@@ -6,6 +6,7 @@ use crate::schema::{
     conversations, files_without_message as left, held_message_events as held,
     message_attachments as attachments, message_outbox as outbox, messages as table,
 };
+use crate::viewers;
 use diesel::dsl::exists;
 use diesel::prelude::*;
 use model::{ChannelId, Code, ContactId, ConversationId, FileId, MessageId, Result, WorkspaceId};
@@ -45,7 +46,7 @@ pub(super) fn forget(
             return Ok(Left::More);
         }
         if busy.is_empty() {
-            diesel::delete(conversations::table.find(conversation)).execute(tx.connection())?;
+            viewers::delete(tx, conversation)?;
         } else {
             left = Left::Busy;
         }

@@ -6,6 +6,7 @@ use super::conversation::Conversation;
 use super::forget;
 use super::row::MessageDirection;
 use crate::schema::{conversations, message_attachments, message_outbox, messages};
+use crate::viewers;
 use diesel::prelude::*;
 use model::{ContactId, ConversationId, FileId, MessageId, Result, WorkspaceId};
 use ports::{ContactReferences, FileReferences, FileUse, FileUses, Left};
@@ -174,6 +175,5 @@ fn unite(tx: &mut Tx, into: &Conversation, from: &Conversation) -> Result<()> {
     if from.reply_run_id.is_some() || (into.reply_run_id.is_some() && from.reply_due_at.is_some()) {
         ask_again(tx, into.id)?;
     }
-    diesel::delete(conversations::table.find(from.id)).execute(tx.connection())?;
-    Ok(())
+    viewers::delete(tx, from.id)
 }

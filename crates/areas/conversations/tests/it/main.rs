@@ -22,4 +22,5 @@ mod retention;
 mod storm;
 mod support;
 mod takers;
+mod viewers;
 mod voice_notes;

@@ -2,14 +2,18 @@
 //! tenants.
 
 mod accounts;
+mod checks;
 mod model;
 mod overview;
 mod tenants;
+
+pub use checks::{InstallationCheck, InstallationCheckStatus, InstallationChecks};
 
 /// Returns the operations on the installation.
 pub(crate) fn operations() -> operation::Operations {
     vec![
         Box::new(overview::GetInstallation),
+        Box::new(checks::CheckInstallation),
         Box::new(tenants::ListWorkspaces),
         Box::new(tenants::CreateWorkspace),
         Box::new(tenants::BlockWorkspace),

@@ -4,6 +4,7 @@ use model::Result;
 use operation::{Json, operation};
 use serde::Serialize;
 use store::Read;
+use store::dialect::{product, size_bytes};
 use store::logs::totals;
 use utoipa::ToSchema;
 
@@ -24,10 +25,14 @@ pub struct InstallationLog {
 
 /// What the installation consists of.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-#[schema(example = json!({ "jobs_due": 2, "jobs_late": 0 }))]
+#[schema(example = json!({ "database": "PostgreSQL 17.2", "database_bytes": 224_395_264, "jobs_due": 2, "jobs_late": 0 }))]
 pub struct Installation {
     /// Always `installation`.
     pub object: &'static str,
+    /// The name and the version of the database.
+    pub database: String,
+    /// The size of the database in bytes.
+    pub database_bytes: i64,
     /// Jobs that are due and not running.
     pub jobs_due: i64,
     /// Jobs that have been due for more than a minute and are not running.
@@ -38,7 +43,7 @@ pub struct Installation {
 
 /// What the installation consists of
 ///
-/// Returns the state of the background jobs, and the sizes of the logs.
+/// Returns the database with its size, the state of the background jobs, and the sizes of the logs.
 #[operation(get "/dashboard/installation", session = "installation:manage")]
 pub fn get_installation(read: &mut Read) -> Result<Json<Installation>> {
     let now = read.now();
@@ -50,6 +55,8 @@ pub fn get_installation(read: &mut Read) -> Result<Json<Installation>> {
     let logs = logs.collect();
     Ok(Json(Installation {
         object: "installation",
+        database: product(read)?,
+        database_bytes: size_bytes(read)?,
         jobs_due: jobs::due_before(read, now)?,
         jobs_late: jobs::due_before(read, now.plus_seconds(-LATE_SECONDS))?,
         logs,

@@ -1,8 +1,43 @@
 //! The workspace and the installation.
 
 use model::{Env, MemberRole};
+use operation::{BoxFuture, Services};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use testkit::{Kind, TestApp};
+use workbench::{InstallationCheck, InstallationCheckStatus, InstallationChecks};
+
+/// Checks of which one fails.
+struct Scripted;
+
+impl InstallationChecks for Scripted {
+    fn run(&self) -> BoxFuture<Vec<InstallationCheck>> {
+        let check =
+            |name, status, message: &str| InstallationCheck { name, status, message: message.to_owned() };
+        Box::pin(async move {
+            vec![
+                check("files", InstallationCheckStatus::Ok, "A file was written."),
+                check("redis", InstallationCheckStatus::Fail, "It does not answer."),
+            ]
+        })
+    }
+}
+
+#[testkit::both]
+async fn operators_see_what_the_checks_of_the_installation_find(kind: Kind) {
+    let checks: Option<Arc<dyn InstallationChecks>> = Some(Arc::new(Scripted));
+    let app = TestApp::with_services(kind, Services::default().with(checks)).await;
+    let workspace = app.bare_workspace("unlimited", 0).await;
+    let owner = app.member(workspace, MemberRole::Owner).await;
+    let token = app.token(&owner, Env::Live);
+    let path = "/dashboard/installation/checks";
+    app.get(path, &token).await.expect_error(403, "missing_scope");
+    app.make_operator(&owner).await;
+    let found = app.get(path, &token).await.expect(200);
+    assert_eq!(found["failed"], 1, "{found}");
+    let failed = json!({ "name": "redis", "status": "fail", "message": "It does not answer." });
+    assert_eq!(found["checks"][1], failed);
+}
 
 #[testkit::both]
 async fn operators_manage_workspaces_and_others_do_not(kind: Kind) {
@@ -37,6 +72,9 @@ async fn operators_manage_workspaces_and_others_do_not(kind: Kind) {
     assert_eq!(accounts[0]["is_operator"], true);
     let overview = app.get("/dashboard/installation", &token).await.expect(200);
     assert!(overview["jobs_due"].is_number(), "{overview}");
+    let product = if kind == Kind::Sqlite { "SQLite 3." } else { "PostgreSQL " };
+    assert!(overview["database"].as_str().unwrap().starts_with(product), "{overview}");
+    assert!(overview["database_bytes"].as_i64().unwrap() > 100_000, "{overview}");
 }
 
 #[testkit::both]

@@ -49,6 +49,7 @@ async fn a_key_is_created_changed_and_revoked(kind: Kind) {
     let actions: Vec<&str> =
         audit.as_array().unwrap().iter().map(|entry| entry["action"].as_str().unwrap()).collect();
     assert_eq!(actions[..3], ["key.revoked", "key.changed", "key.created"], "{audit}");
+    assert_eq!(audit[0]["address"], "127.0.0.1", "{audit}");
 }
 
 #[testkit::both]

@@ -9,16 +9,15 @@ mod deliveries;
 mod files;
 mod flows;
 mod functions;
-mod gate;
 mod inbound;
 mod items;
-mod me;
 mod model;
 mod neighbours;
 mod peer;
 mod pending;
 mod queries;
 mod real;
+mod requests;
 mod runs;
 pub mod search;
 mod svix;
@@ -30,6 +29,7 @@ use crate::{Plan, machine};
 use anyhow::{Context, Result};
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, PgConnection};
+use requests::{gate, me, sessions};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -72,6 +72,8 @@ pub enum Part {
     Contacts,
     /// Uploads and downloads, compared with a bare handler.
     Files,
+    /// Requests of people who have signed in, compared with keys, and searches of the log of requests.
+    Sessions,
     /// Functions, compared with Node, and skills.
     Functions,
     /// Flows, compared with n8n, Node-RED and DBOS.
@@ -92,9 +94,10 @@ pub fn all(plan: &Plan) -> Result<Report> {
     let bench = Bench { plan, folder };
     let mut report = Report::new(circumstances(plan, bench.folder.path())?);
     let wanted = |part| plan.only.is_empty() || plan.only.contains(&part);
-    let parts: [(Part, Measure); 20] = [
+    let parts: [(Part, Measure); 21] = [
         (Part::Me, me::measure),
         (Part::Gate, gate::measure),
+        (Part::Sessions, sessions::measure),
         (Part::Runs, runs::measure),
         (Part::Real, real::measure),
         (Part::Model, model::measure),

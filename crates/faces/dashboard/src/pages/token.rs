@@ -60,6 +60,7 @@ async fn issue(visit: &Visit) -> Result<RawAnswer> {
         account: session.account.clone(),
         member: membership.member,
         session: session.id.clone(),
+        address: visit.peer(),
         authenticated_at: session.authenticated_at,
         role: membership.role,
         // The token states no rights: each request looks them up.

@@ -112,7 +112,7 @@ impl Pipeline {
         }
         let secret = secret.trim();
         let identity = if SessionTokens::is_token(secret) {
-            self.session_tokens.identify(secret, now).await?.ok_or_else(unknown)?
+            self.session_tokens.identify(secret, head.peer, now).await?.ok_or_else(unknown)?
         } else if AccessTokens::is_token(secret) {
             let token = AccessTokens::parse(secret).ok_or_else(unknown)?;
             self.refuse_guesses(self.access_tokens.was_token(token), head, progress)?;

@@ -10,7 +10,7 @@ use anyhow::Context;
 use auth::installed_keys;
 use model::{Clock, SystemClock, Timestamp};
 use std::path::Path;
-use store::dialect::{database_time, size_bytes};
+use store::dialect::{database_time, product, size_bytes};
 use store::logs::{LogSize, Logs};
 use store::{Backend, Db};
 
@@ -42,9 +42,9 @@ pub(super) async fn database(config: &Config, opened: &mut Option<Db>) -> anyhow
     }
     let settings = config.clone();
     let db = tokio::task::spawn_blocking(move || open_database(&settings)).await??;
-    let bytes = db.read(size_bytes).await.map_err(cause)?;
+    let (product, bytes) = db.read(|read| Ok((product(read)?, size_bytes(read)?))).await.map_err(cause)?;
     *opened = Some(db);
-    Ok(Finding::ok(format!("{name}: the schema is current. Size: {} MiB.", bytes >> 20)))
+    Ok(Finding::ok(format!("{name}: the schema is current. Version: {product}. Size: {} MiB.", bytes >> 20)))
 }
 
 /// Is it the key under which this database's secrets are encrypted?

@@ -5,34 +5,19 @@ mod database;
 mod environment;
 mod model;
 
-use super::output;
-use crate::Config;
+use super::{Cli, output, unknown_variables};
+use crate::{Config, VERSION};
 use anyhow::bail;
+use clap::CommandFactory as _;
+use operation::BoxFuture;
 use serde_json::json;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::join;
+use workbench::{InstallationCheck, InstallationCheckStatus as Status, InstallationChecks};
 
 /// How long a check may take.
 const LIMIT: Duration = Duration::from_secs(10);
-
-/// How a check ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Status {
-    Ok,
-    /// The service works, but somebody should know.
-    Warn,
-    /// The service does not start, or something of it does not work.
-    Fail,
-}
-
-impl Status {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Warn => "warn",
-            Self::Fail => "fail",
-        }
-    }
-}
 
 /// What a check found: a sentence, and what to do where something is wrong. Never a secret.
 struct Finding {
@@ -54,34 +39,30 @@ impl Finding {
     }
 }
 
-/// The findings so far.
-#[derive(Default)]
-struct Report(Vec<(&'static str, Finding)>);
+/// Runs one check, for at most [`LIMIT`]. An error is a failed check.
+async fn one(name: &'static str, check: impl Future<Output = anyhow::Result<Finding>>) -> InstallationCheck {
+    let Finding { status, message } = match tokio::time::timeout(LIMIT, check).await {
+        Ok(Ok(finding)) => finding,
+        Ok(Err(error)) => Finding::fail(format!("{error:#}.")),
+        Err(_) => Finding::fail(format!("No result after {} seconds.", LIMIT.as_secs())),
+    };
+    InstallationCheck { name, status, message }
+}
 
-impl Report {
-    /// Runs one check, for at most [`LIMIT`]. An error is a failed check.
-    async fn check(&mut self, name: &'static str, check: impl Future<Output = anyhow::Result<Finding>>) {
-        let finding = match tokio::time::timeout(LIMIT, check).await {
-            Ok(Ok(finding)) => finding,
-            Ok(Err(error)) => Finding::fail(format!("{error:#}.")),
-            Err(_) => Finding::fail(format!("No result after {} seconds.", LIMIT.as_secs())),
-        };
-        self.0.push((name, finding));
+/// The checks of the installation that serves.
+pub(super) struct Doctor(Arc<Config>);
+
+impl Doctor {
+    /// Makes the checks from the settings of the installation.
+    pub(super) fn of(config: Arc<Config>) -> Arc<dyn InstallationChecks> {
+        Arc::new(Self(config))
     }
+}
 
-    fn print(&self, json: bool) -> std::io::Result<()> {
-        if json {
-            let row = |(name, finding): &(&str, Finding)| json!({ "check": name, "status": finding.status.as_str(), "message": finding.message });
-            return output::rows(&self.0.iter().map(row).collect::<Vec<_>>(), true);
-        }
-        let line = |(name, finding): &(&str, Finding)| {
-            format!("{:<4}  {name:<14}  {}\n", finding.status.as_str(), finding.message)
-        };
-        output::text(&self.0.iter().map(line).collect::<String>())
-    }
-
-    fn failed(&self) -> usize {
-        self.0.iter().filter(|(_, finding)| finding.status == Status::Fail).count()
+impl InstallationChecks for Doctor {
+    fn run(&self) -> BoxFuture<Vec<InstallationCheck>> {
+        let config = self.0.clone();
+        Box::pin(async move { run_checks(&config).await })
     }
 }
 
@@ -89,36 +70,71 @@ impl Report {
 ///
 /// # Errors
 /// When one of them failed.
-pub(super) fn run(config: Config, unknown_variables: &[String], json: bool) -> anyhow::Result<()> {
+pub(super) fn run(config: &Config, json: bool) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let report = runtime.block_on(run_checks(&config, unknown_variables));
+    let checks = runtime.block_on(run_checks(config));
     // A check that took too long may still hold a thread.
     runtime.shutdown_background();
-    report.print(json)?;
-    match report.failed() {
+    print(&checks, json)?;
+    match checks.iter().filter(|check| check.status == Status::Fail).count() {
         0 => Ok(()),
-        failed => bail!("{failed} of {} checks failed", report.0.len()),
+        failed => bail!("{failed} of {} checks failed", checks.len()),
     }
 }
 
-async fn run_checks(config: &Config, unknown_variables: &[String]) -> Report {
-    let mut report = Report::default();
-    report.check("settings", async { Ok(environment::settings(unknown_variables)) }).await;
-    report.check("data folder", environment::data_folder(config)).await;
-    report.check("files", environment::files(config)).await;
+fn print(checks: &[InstallationCheck], json: bool) -> std::io::Result<()> {
+    if json {
+        let row = |check: &InstallationCheck| json!({ "check": check.name, "status": check.status.as_str(), "message": check.message });
+        return output::rows(&checks.iter().map(row).collect::<Vec<_>>(), true);
+    }
+    let line = |check: &InstallationCheck| {
+        format!("{:<4}  {:<14}  {}\n", check.status.as_str(), check.name, check.message)
+    };
+    output::text(&checks.iter().map(line).collect::<String>())
+}
+
+/// The database is opened first, because other checks ask it; the others run at once.
+async fn run_checks(config: &Config) -> Vec<InstallationCheck> {
     let mut opened = None;
-    report.check("database", database::database(config, &mut opened)).await;
-    report.check("secret key", database::secret_key(config, opened.clone())).await;
-    report.check("logs", database::logs(config, opened.clone())).await;
-    report.check("channels", channels::channels(config, opened.clone())).await;
-    report.check("clock", database::clock(opened)).await;
-    report.check("redis", environment::redis(config)).await;
-    report.check("outbound", environment::outbound(config)).await;
-    report.check("embedded model", model::embedded(config)).await;
-    report.check("model server", model::server(config)).await;
-    report.check("traces", environment::traces(config)).await;
-    report.check("sandbox", environment::sandbox(config)).await;
-    report.check("listen address", environment::listen_address(config)).await;
-    report.check("admin address", environment::admin_address(config)).await;
-    report
+    let database = one("database", database::database(config, &mut opened)).await;
+    let (settings, data_folder, files, secret_key, logs, channels, clock) = join!(
+        one("settings", async { Ok(environment::settings(&unknown_variables(&Cli::command()))) }),
+        one("data folder", environment::data_folder(config)),
+        one("files", environment::files(config)),
+        one("secret key", database::secret_key(config, opened.clone())),
+        one("logs", database::logs(config, opened.clone())),
+        one("channels", channels::channels(config, opened.clone())),
+        one("clock", database::clock(opened.clone())),
+    );
+    let (redis, outbound, embedded, server, traces, sandbox, listen, admin) = join!(
+        one("redis", environment::redis(config)),
+        one("outbound", environment::outbound(config)),
+        one("embedded model", model::embedded(config)),
+        one("model server", model::server(config)),
+        one("traces", environment::traces(config)),
+        one("sandbox", environment::sandbox(config)),
+        one("listen address", environment::listen_address(config)),
+        one("admin address", environment::admin_address(config)),
+    );
+    let version =
+        InstallationCheck { name: "version", status: Status::Ok, message: format!("svc {VERSION}.") };
+    vec![
+        version,
+        settings,
+        data_folder,
+        files,
+        database,
+        secret_key,
+        logs,
+        channels,
+        clock,
+        redis,
+        outbound,
+        embedded,
+        server,
+        traces,
+        sandbox,
+        listen,
+        admin,
+    ]
 }

@@ -1,7 +1,7 @@
 //! Queries of the gate to the database. With warm caches there must be none.
 
-use super::{Bench, whole};
 use crate::child::{Child, number};
+use crate::measure::{Bench, whole};
 use crate::report::Section;
 use anyhow::{Result, ensure};
 

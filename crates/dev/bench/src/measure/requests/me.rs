@@ -1,9 +1,9 @@
 //! `GET /me` through the whole service, compared with a bare handler that sends the same response.
 
-use super::{Bench, keys, spread, whole};
 use crate::child::{Child, text};
 use crate::load::Outcome;
 use crate::machine::median;
+use crate::measure::{Bench, keys, spread, whole};
 use crate::report::Section;
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
