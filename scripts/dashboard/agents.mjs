@@ -33,6 +33,8 @@ export async function agents({ view, origin, folder, call }) {
   await check(view, "agent-settings", folder);
 
   // A draft runs in the test environment, with its steps at the side.
+  // On a phone all that can be done with an agent is in one menu.
+  if (view.width < 720) await page.locator("main summary").filter({ hasText: "More" }).click();
   await page.getByRole("link", { name: "Open in playground" }).click();
   await page.getByRole("heading", { level: 1, name: "Playground" }).waitFor();
   await settled(page);

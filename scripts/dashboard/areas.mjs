@@ -38,7 +38,7 @@ export const AREAS = {
     logs,
     workbenchStates,
   },
-  inbox: { takeOver: inbox.takeOver, drafts: inbox.drafts, conversationStates: inbox.states, quickReply: inbox.quickReply, phone: onPhone(inbox.phone) },
+  inbox: { takeOver: inbox.takeOver, drafts: inbox.drafts, conversationStates: inbox.states, quickReply: inbox.quickReply, together: inbox.together, phone: onPhone(inbox.phone) },
   contacts: {
     createAndFilter: contacts.createAndFilter,
     twoSave: contacts.twoSave,

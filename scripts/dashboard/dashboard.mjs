@@ -3,13 +3,15 @@
 //   node dashboard.mjs ORIGIN START_LINK KEY PICTURES CHAT      ends with 1 and says what was not so
 //
 // START_LINK is empty if the owner's account exists already. JOURNEYS names the areas to go through, such as `inbox,contacts`, or single
-// journeys, such as `inbox.drafts`; `pages` opens all pages. Without it, everything is checked.
+// journeys, such as `inbox.drafts`; `pages` opens all pages, `pictures` takes those of the
+// documentation. Without it, everything is checked, and no pictures of the documentation are taken.
 
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { AREAS } from "./areas.mjs";
 import { open, settled } from "./checks.mjs";
 import { launch } from "./launch.mjs";
+import { takePictures } from "./pictures.mjs";
 import { walk } from "./walk.mjs";
 
 const [origin, link, key, folder, chat] = process.argv.slice(2);
@@ -17,7 +19,7 @@ const person = { name: "Marta Ruiz", email: "marta@example.com", password: "corr
 const chosen = process.env.JOURNEYS?.split(",").filter(Boolean);
 for (const one of chosen ?? []) {
   const [area, journey] = one.split(".");
-  assert(area === "pages" || (AREAS[area] && (!journey || AREAS[area][journey])), `JOURNEYS: there is no ${one}; there are pages, ${Object.keys(AREAS).join(", ")}`);
+  assert(area === "pages" || area === "pictures" || (AREAS[area] && (!journey || AREAS[area][journey])), `JOURNEYS: there is no ${one}; there are pages, pictures, ${Object.keys(AREAS).join(", ")}`);
 }
 const isChosen = (area, journey) => !chosen || chosen.includes(area) || chosen.some((one) => (journey ? one === `${area}.${journey}` : one.startsWith(`${area}.`)));
 
@@ -97,12 +99,17 @@ try {
       for (const context of browser.contexts()) await context.close();
     }
   }
-  const count = isChosen("pages") && (await walk({ browser, origin, state: await signIn(), folder, attempt, call, hook }));
+  if (chosen?.includes("pictures")) {
+    const view = await open(browser, origin, { width: 1280, state: await signIn() });
+    await attempt("pictures", view, () => takePictures({ view, origin, folder, call, chat }));
+    await view.context.close();
+  }
+  const count = isChosen("pages") && (await walk({ browser, origin, state: await signIn(), folder, attempt, call, chat, hook }));
   if (failures.length > 0) {
     console.error(`check-dashboard: ${failures.length} failed: ${failures.join("; ")}`);
     process.exitCode = 1;
   } else {
-    console.log(`check-dashboard: ${count ? `${count} pages, their states, 1280, 360, 768 and 1920 pixels, light and dark, and ` : ""}${chosen?.join(", ") ?? "all journeys"}`);
+    console.log(`check-dashboard: ${count ? `${count} pages (${process.env.LOOKS ?? "1280, 360, 768, 1920 and 320 pixels, light and dark, longer, spaced and with forced colours"}), and ` : ""}${chosen?.join(", ") ?? "all journeys"}`);
   }
 } finally {
   await browser.close();

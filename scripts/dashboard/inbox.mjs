@@ -4,6 +4,7 @@
 
 import assert from "node:assert/strict";
 import { check, open, settled } from "./checks.mjs";
+import { invite } from "./people.mjs";
 
 async function simulate(chat, path, body) {
   const response = await fetch(`${chat}/control${path}`, body === undefined ? {} : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
@@ -213,4 +214,25 @@ export async function phone({ browser, origin, state, chat, call, folder }) {
   await row(page, person).waitFor();
   await check(view, "inbox-phone-list", folder);
   await view.context.close();
+}
+
+/** Two people open one conversation: each sees that the other is there, writes, and leaves. */
+export async function together({ browser, origin, view, chat, call, folder }) {
+  const { page } = view;
+  const person = await customer(chat, call, "Pilar Sáenz");
+  await person.write("¿Hacéis envíos a Canarias?");
+  const ines = await invite({ browser, origin, page }, { name: "Inés Prado", email: `ines-${Date.now()}@example.com`, role: "agent" });
+  for (const one of [page, ines.page]) {
+    await one.goto(`${origin}/app/1/inbox`);
+    await row(one, person).click();
+    await log(one).getByText("¿Hacéis envíos a Canarias?").waitFor();
+  }
+  await ines.page.getByText("Marta Ruiz also has this open").waitFor();
+  await page.getByText("Inés Prado also has this open").waitFor();
+  await check(view, "inbox-together", folder);
+  await field(ines.page, person).fill("Sí, en tres días.");
+  await page.getByText("Inés Prado is writing a reply").waitFor();
+  await ines.page.getByRole("link", { name: "Home", exact: true }).first().click();
+  await page.getByText(/^Inés Prado (is writing|also has)/).waitFor({ state: "detached" });
+  await ines.context.close();
 }

@@ -50,7 +50,7 @@ export async function webhooks({ view, origin, hook, folder }) {
   await page.getByRole("button", { name: "Disable" }).waitFor();
 }
 
-/** Each page while it loads, when it fails, when there is nothing, and without the right to it. */
+/** Each page while it loads, when it fails, when there is nothing, without the right to it, and in a blocked workspace. */
 export async function states({ view, origin, folder }) {
   const { page } = view;
   const api = "**/api/v1/**";
@@ -95,6 +95,16 @@ export async function states({ view, origin, folder }) {
   await settled(page);
   await check(view, "home-few-rights", folder);
   await page.unroute("**/api/v1/dashboard/me", fewRights);
+  const blocked = changed((body) => ({ ...body, data: { ...body.data, blocked_reason: "The invoice of October is not paid." } }));
+  await page.route("**/api/v1/dashboard/me", blocked);
+  for (const path of ["settings/team", "contacts", "developers/keys", "developers/webhooks"]) {
+    await page.goto(`${origin}/app/1/${path}`);
+    await page.getByText("The invoice of October").waitFor();
+    await settled(page);
+    await check(view, `${path.replaceAll("/", "-")}-blocked`, folder);
+    assert.equal(await page.getByText(/^(Invite somebody|Create (contact|key|endpoint)|Import)$/).count(), 0, `${path} of a blocked workspace`);
+  }
+  await page.unroute("**/api/v1/dashboard/me", blocked);
   await page.goto(`${origin}/app/1/nothing`);
   await page.getByText("This page does not exist").waitFor();
   await check(view, "no-page", folder);

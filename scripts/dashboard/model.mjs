@@ -5,6 +5,15 @@
 import { createServer } from "node:http";
 
 const OPENING = "We open from Monday to Saturday, 10:00 to 20:00, in Calle Mayor 12.";
+/** What customers of a furnishing shop ask, and the answers. */
+const ANSWERS = [
+  [/side table/i, "Good morning! Yes, the oak side table is in stock: 129.00 €, ready to collect today or delivered in three days."],
+  [/tablecloths/i, "Gladly. Six linen tablecloths in natural, 140 × 240 cm, are 234.00 € with tax. Shall I reserve them for you until Friday?"],
+  [/presents|birthday/i, "Yes, we wrap presents free of charge. Tell us the date and we have it ready at the counter."],
+  [/delivery to/i, "Delivery to Valencia is 6.90 € and takes two days. From 80 € on it is free."],
+  [/return a lamp/i, "Yes, within 30 days with the receipt. Bring it to Calle Mayor 12, or I arrange a pick-up for 4.90 €."],
+  [/child of two/i, "The wooden train set is for children from three on, because of its small parts. For a child of two I recommend the pull-along duck."],
+];
 const STORY = "Once upon a time there was a toy shop in Calle Mayor. ".repeat(40);
 /** A story takes as long as somebody needs to interrupt it. */
 const WORD_MS = 40;
@@ -16,7 +25,9 @@ function decide({ messages, tools = [] }) {
   if (last.role === "tool") return { text: /denied|refus/i.test(String(last.content)) ? "A colleague did not approve the refund." : "The refund is on its way." };
   if (/refund/i.test(ask) && tools.some((tool) => tool.function.name === "refund")) return { call: { name: "refund", arguments: JSON.stringify({ order: Number(ask.match(/\d{3,}/)?.[0] ?? 4711), cents: 2490 }) } };
   if (/long story/i.test(ask)) return { text: STORY, isSlow: true };
-  return { text: OPENING };
+  // Says when it began to answer, so that a benchmark can tell how long its words take to the screen.
+  if (/what does the clock say/i.test(ask)) return { text: `${Date.now()} milliseconds have gone since the year 1970, and they go on.`, isSlow: true };
+  return { text: ANSWERS.find(([question]) => question.test(ask))?.[1] ?? OPENING };
 }
 
 async function answer(request, response) {

@@ -1,5 +1,6 @@
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { defineConfig } from "vite";
+import { splitText, textAreas } from "./split-text.mjs";
 
 // The service that answers requests while the UI is worked on: `npm run dev` in this folder.
 const service = process.env["SERVICE"] ?? "http://localhost:8080";
@@ -9,7 +10,7 @@ export default defineConfig(({ command }) => ({
   // The program puts the digest of the whole build into the page's addresses; files find each other by relative ones.
   base: command === "serve" ? "/app/" : "./",
   // The names of styles follow from their content: by default they follow from where the packages are installed.
-  plugins: [svelte({ compilerOptions: { cssHash: ({ hash, css }) => `svelte-${hash(css)}` } })],
+  plugins: [svelte({ compilerOptions: { cssHash: ({ hash, css }) => `svelte-${hash(css)}` } }), splitText()],
   // The program builds without node, so the bundle is committed, and its names must not change with its content.
   build: {
     target: "es2022",
@@ -25,6 +26,8 @@ export default defineConfig(({ command }) => ({
           groups: [
             // A group takes what its modules need, so the first ones are those that others need.
             { name: "svelte", test: /node_modules\/(?!@xyflow|@svelte-put|d3-)/, priority: 3 },
+            // The texts of each area, for the pages of the area.
+            ...textAreas().map((area) => ({ name: `text-${area}`, test: new RegExp(`/src/text/en/${area}\\.ts$`), priority: 4 })),
             { name: "lib", test: /\/src\/(lib|text)/, priority: 2 },
             // Only the drawing of a flow loads this.
             { name: "xyflow", test: /node_modules/, priority: 1 },

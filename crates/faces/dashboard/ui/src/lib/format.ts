@@ -2,10 +2,14 @@
 
 import { locale } from "../text";
 
+/** The clock of the browser, of 12 or 24 hours, which need not be that of the language of the texts. */
+export const hourCycle = new Intl.DateTimeFormat(undefined, { hour: "numeric" }).resolvedOptions().hourCycle ?? "h23";
+
 const number = new Intl.NumberFormat(locale);
 const relative = new Intl.RelativeTimeFormat(locale, { numeric: "auto", style: "long" });
-const absolute = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "long" });
-const hour = new Intl.DateTimeFormat(locale, { month: "short", day: "numeric", hour: "numeric", minute: "2-digit" });
+const absolute = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "long", hourCycle });
+const hour = new Intl.DateTimeFormat(locale, { month: "short", day: "numeric", hour: "numeric", minute: "2-digit", hourCycle });
+const time = new Intl.DateTimeFormat(locale, { hour: "numeric", minute: "2-digit", hourCycle });
 const day = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeZone: "UTC" });
 
 const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
@@ -52,6 +56,11 @@ export function moment(at: string): string {
 /** The beginning of an hour, with its day. */
 export function hourOf(at: string): string {
   return hour.format(new Date(at));
+}
+
+/** The time of the day. */
+export function clockTime(at: string): string {
+  return time.format(new Date(at));
 }
 
 /** A calendar day, `2026-11-28`. */

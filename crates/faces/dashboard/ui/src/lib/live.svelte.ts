@@ -20,7 +20,8 @@ export function follow(workspace: number, take: (events: LiveEvent[]) => void, s
     let [after, pause] = [undefined as number | undefined, 0];
     while (!signal.aborted) {
       try {
-        const query = { wait_seconds: after === undefined ? 0 : WAIT_SECONDS, limit: 100, ...(after !== undefined && { after }) };
+        // The first answer only tells where to go on, so it needs no more than one of the newest events.
+        const query = { wait_seconds: after === undefined ? 0 : WAIT_SECONDS, limit: after === undefined ? 1 : 100, ...(after !== undefined && { after }) };
         const answer = await api.get("/events/live", { query, signal });
         pause = 0;
         const events = after === undefined ? [] : answer.data;

@@ -33,12 +33,17 @@ const LIFETIME_MS = 300_000;
 /** Rights are read again this often at most because of a refusal. */
 const DOUBT_MS = 10_000;
 
+/** The permissions with operations that change something in a blocked workspace too (docs/roles.txt). */
+const OPEN_WHEN_BLOCKED = new Set(["account", "keys:manage", "business:manage", "workspace:manage", "installation:manage"]);
+
 const channel = new BroadcastChannel("svc-session");
 
 class Session {
   account = $state.raw<Account>();
   /** The scopes and permissions of the member in the workspace of this tab. */
   rights = $state.raw<ReadonlySet<string>>(new Set());
+  /** Whether the workspace of this tab is blocked. */
+  isBlocked = $state(false);
   /** What a person has to do in another window before the requests that wait are sent again. */
   needs = $state<"sign-in" | "proof">();
   /** Whether the service has another version of the dashboard. */
@@ -65,9 +70,14 @@ class Session {
     return this.account?.workspaces.find((place) => place.id === id);
   }
 
-  /** Whether the member has a scope or a permission. */
-  can(right: string | undefined): boolean {
+  /** Whether the member has a scope or a permission, and so sees what it opens. */
+  sees(right: string | undefined): boolean {
     return right === undefined || this.rights.has(right);
+  }
+
+  /** Whether the member may use a scope or a permission now. In a blocked workspace everything can be read, but little changed. */
+  can(right: string | undefined): boolean {
+    return this.sees(right) && (!this.isBlocked || right === undefined || right.endsWith(":read") || OPEN_WHEN_BLOCKED.has(right));
   }
 
   /** Reads who is signed in. */

@@ -1,10 +1,10 @@
 // Times of conversations: short ones for rows, the time of the day for messages, and what is left of a window.
 
+import { clockTime, hourCycle } from "../../lib/format";
 import { locale, t } from "../../text";
 
 const relative = new Intl.RelativeTimeFormat(locale, { numeric: "always", style: "narrow" });
-const time = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-const weekday = new Intl.DateTimeFormat(locale, { weekday: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const weekday = new Intl.DateTimeFormat(locale, { weekday: "short", hour: "numeric", minute: "2-digit", hourCycle });
 const day = new Intl.DateTimeFormat(locale, { weekday: "long", day: "numeric", month: "long" });
 const oldDay = new Intl.DateTimeFormat(locale, { day: "numeric", month: "long", year: "numeric" });
 const units = new Intl.NumberFormat(locale, { style: "unit", unit: "hour", unitDisplay: "narrow" });
@@ -21,16 +21,11 @@ export function age(at: string, now: number): string {
   return relative.format(-Math.floor(past / DAY_MS), "day");
 }
 
-/** The time of the day. */
-export function clockTime(at: string): string {
-  return time.format(new Date(at));
-}
-
 /** A time that is not far away: `15:30` today and in the next twelve hours, on another day `Mon 09:00`, in another week with the date. */
 export function until(at: string, now: number): string {
   const date = new Date(at);
   const ahead = date.getTime() - now;
-  if (date.toDateString() === new Date(now).toDateString() || (ahead > 0 && ahead < DAY_MS / 2)) return time.format(date);
+  if (date.toDateString() === new Date(now).toDateString() || (ahead > 0 && ahead < DAY_MS / 2)) return clockTime(at);
   if (Math.abs(ahead) < 6 * DAY_MS) return weekday.format(date);
   return oldDay.format(date);
 }

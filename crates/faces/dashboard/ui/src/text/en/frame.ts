@@ -1,3 +1,4 @@
+import type { KindName } from "../../lib/ids";
 import type { Schemas } from "../../types/api";
 
 // Texts of the frame, and words that several pages use.
@@ -134,4 +135,10 @@ export const frame = {
   },
   runStatus: { queued: "Queued", in_progress: "Running", requires_action: "Waiting for approval", completed: "Completed", incomplete: "Incomplete", failed: "Failed", cancelled: "Cancelled", expired: "Expired" } satisfies Record<Schemas["RunStatus"], string>,
   channelStatus: { connecting: "Connecting", connected: "Connected", degraded: "Degraded", disconnected: "Disconnected", disabled: "Disabled" } satisfies Record<Schemas["ChannelStatus"], string>,
+  kinds: {
+    event: "Event", run: "Run", request: "Request", key: "API key", webhook_endpoint: "Webhook endpoint", webhook_delivery: "Webhook delivery", inbound_webhook: "Inbound webhook", received_request: "Received request",
+    flow_run: "Flow run", automation_execution: "Automation execution", function_invocation: "Function call", invoice: "Invoice", execution: "Priced execution", ledger_entry: "Ledger entry", energy_grant: "Energy grant",
+    payment_method: "Payment method", import: "Import", audit_entry: "Audit entry", session: "Session", contact: "Contact", conversation: "Conversation", agent: "Agent", flow: "Flow", automation: "Automation", function: "Function",
+    skill: "Skill", collection: "Collection", item: "Item", task: "Task", reminder: "Reminder", channel: "Channel", broadcast: "Broadcast", quick_reply: "Quick reply", file: "File", variable: "Variable", segment: "Segment", team_member: "Team member",
+  } satisfies Record<KindName, string>,
 };

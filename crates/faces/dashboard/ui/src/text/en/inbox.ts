@@ -38,6 +38,10 @@ export const inbox = {
     snoozedUntil: (time: string) => `Snoozed until ${time}`,
     closedWhy: (reason: string) => `Closed: ${reason}`,
   },
+  viewers: {
+    look: (names: string[]) => (names.length === 1 ? `${names[0]} also has this open` : `${names.join(", ")} also have this open`),
+    write: (names: string[]) => (names.length === 1 ? `${names[0]} is writing a reply` : `${names.join(", ")} are writing replies`),
+  },
   answering: {
     label: "Who answers now",
     agent: "The agent answers",

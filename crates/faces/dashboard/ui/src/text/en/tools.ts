@@ -1,4 +1,3 @@
-import type { KindName } from "../../lib/ids";
 import type { Schemas } from "../../types/api";
 
 // Texts of Shell, Inspector and Inbound webhooks.
@@ -59,12 +58,6 @@ export const tools = {
     confirmVerb: (method: string) => `Send ${method}`,
     statuses: { 200: "OK", 201: "Created", 202: "Accepted", 204: "No content", 400: "Bad request", 401: "Unauthorized", 402: "Payment required", 403: "Forbidden", 404: "Not found", 405: "Method not allowed", 409: "Conflict", 410: "Gone", 413: "Too large", 415: "Unsupported type", 422: "Unprocessable", 429: "Too many requests", 500: "Internal error", 502: "Bad gateway", 503: "Unavailable" } as Record<number, string>,
   },
-  kinds: {
-    event: "Event", run: "Run", request: "Request", key: "API key", webhook_endpoint: "Webhook endpoint", webhook_delivery: "Webhook delivery", inbound_webhook: "Inbound webhook", received_request: "Received request",
-    flow_run: "Flow run", automation_execution: "Automation execution", function_invocation: "Function call", invoice: "Invoice", execution: "Priced execution", ledger_entry: "Ledger entry", energy_grant: "Energy grant",
-    payment_method: "Payment method", import: "Import", audit_entry: "Audit entry", session: "Session", contact: "Contact", conversation: "Conversation", agent: "Agent", flow: "Flow", automation: "Automation", function: "Function",
-    skill: "Skill", collection: "Collection", item: "Item", task: "Task", reminder: "Reminder", channel: "Channel", broadcast: "Broadcast", quick_reply: "Quick reply", file: "File", variable: "Variable", segment: "Segment", team_member: "Team member",
-  } satisfies Record<KindName, string>,
   inspector: {
     text: "Any object by its id, with what belongs to it.",
     id: "Id",

@@ -214,6 +214,7 @@ export const workbench = {
     sameOperation: "All requests of the operation",
     events: "Events",
     noEvents: "It caused no event.",
+    openRun: "Open run",
   },
   health: {
     text: "What will stop requests soon, and what fails already. The worst comes first.",

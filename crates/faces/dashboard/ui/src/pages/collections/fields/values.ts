@@ -1,6 +1,6 @@
 // Values as people read and write them.
 
-import { count, date, words } from "../../../lib/format";
+import { count, date, hourCycle, words } from "../../../lib/format";
 import { locale, t } from "../../../text";
 import { kinds, resultOf, type FieldDef, type Item } from "./kinds";
 
@@ -19,7 +19,7 @@ const times = new Map<string, Intl.DateTimeFormat>();
 export function timeIn(zone: string | null | undefined, at: string): string {
   const name = zone ?? "UTC";
   let format = times.get(name);
-  if (!format) times.set(name, (format = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short", timeZone: name })));
+  if (!format) times.set(name, (format = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short", hourCycle, timeZone: name })));
   return format.format(new Date(at));
 }
 

@@ -1,0 +1,2 @@
+/** The language of numbers and times. */
+export const locale = "en";
