@@ -103,7 +103,7 @@ fn compare(bench: &Bench<'_>, section: &mut Section, name: &str, service: &mut C
 fn search(bench: &Bench<'_>, section: &mut Section, name: &str, service: &mut Child) -> Result<()> {
     let mut tokens = tokens(service)?.into_iter().rev();
     for (what, filter) in FILTERS {
-        let target = format!("GET /api/v1/dashboard/requests?limit=50{filter}");
+        let target = format!("GET /api/v1/dashboard/requests?page_size=50{filter}");
         let mut p99 = Vec::new();
         for token in tokens.by_ref().take(bench.plan.rounds) {
             let load = bench.load(service, &target, "", 1)?;
