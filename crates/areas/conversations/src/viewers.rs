@@ -110,7 +110,7 @@ fn hold(tx: &mut Tx, caller: &Caller, id: ConversationId) -> Result<()> {
 }
 
 /// Deletes a conversation, with who has it open.
-pub(crate) fn delete(tx: &mut Tx, id: ConversationId) -> Result<()> {
+pub(crate) fn delete_conversation(tx: &mut Tx, id: ConversationId) -> Result<()> {
     let row = conversations::table.find(id);
     lock_row!(tx, row, for_update);
     let of = viewers::table.filter(viewers::conversation_id.eq(id));

@@ -46,7 +46,7 @@ pub(super) fn forget(
             return Ok(Left::More);
         }
         if busy.is_empty() {
-            viewers::delete(tx, conversation)?;
+            viewers::delete_conversation(tx, conversation)?;
         } else {
             left = Left::Busy;
         }

@@ -175,5 +175,5 @@ fn unite(tx: &mut Tx, into: &Conversation, from: &Conversation) -> Result<()> {
     if from.reply_run_id.is_some() || (into.reply_run_id.is_some() && from.reply_due_at.is_some()) {
         ask_again(tx, into.id)?;
     }
-    viewers::delete(tx, from.id)
+    viewers::delete_conversation(tx, from.id)
 }
