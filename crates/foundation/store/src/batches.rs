@@ -7,7 +7,7 @@
 
 use crate::Backend;
 use crate::db::{Committed, Db, Inner, may_retry};
-use crate::threads::Answer;
+use crate::threads::{Answer, Priority};
 use crate::tx::Tx;
 use model::{Error, Result};
 use std::collections::VecDeque;
@@ -111,7 +111,9 @@ impl Db {
     /// Background work waits for a connection's turn, and has few at a time. Changes that share a transaction would share its
     /// place in the chain of causes.
     fn takes_batches(&self) -> bool {
-        matches!(self.backend(), Backend::Postgres(_)) && self.background.is_none() && self.chain.is_none()
+        matches!(self.backend(), Backend::Postgres(_))
+            && self.priority != Priority::Background
+            && self.chain.is_none()
     }
 
     async fn join<C: Batched>(

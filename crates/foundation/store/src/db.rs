@@ -9,13 +9,14 @@ use crate::sqlite::writer::{self, Pending, Work};
 use crate::threads::{Answer, Priority, Threads};
 use crate::tx::{AfterCommit, EventObserver, Events, Held, Read, Tx, run_hooks};
 use crate::{AnyConnection, Backend, each, migrations};
+use crossbeam_channel::Sender;
 use diesel::connection::{AnsiTransactionManager, TransactionManager};
 use diesel::r2d2::Pool;
 use model::{Chain, Clock, Error, Random, Result, Timestamp};
 use prometheus::core::Collector;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{Notify, oneshot};
 
 /// How to open a database.
 #[derive(Clone)]
@@ -45,9 +46,7 @@ pub struct Stats {
 #[derive(Clone)]
 pub struct Db {
     pub(crate) inner: Arc<Inner>,
-    /// What bounds the connections of background work; `None` for requests.
-    pub(crate) background: Option<Arc<Semaphore>>,
-    priority: Priority,
+    pub(crate) priority: Priority,
     /// The place in the chain of causes at which transactions act.
     pub(crate) chain: Option<Arc<Chain>>,
 }
@@ -56,15 +55,15 @@ pub(crate) struct Inner {
     backend: Backend,
     pool: Pool<Manager>,
     pub(crate) threads: Threads,
-    /// SQLite's.
-    writer: Option<mpsc::Sender<Box<dyn Work>>>,
+    /// SQLite's. Its queue is as long as there are transactions that wait: one of a fixed length would hand its places to
+    /// those who wait for one, and they might not be polled then.
+    writer: Option<Sender<Box<dyn Work>>>,
     /// PostgreSQL's.
     pub(crate) flusher: Option<Flusher>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     events: Arc<Events>,
     pub(crate) metrics: Metrics,
-    background: Arc<Semaphore>,
     pub(crate) room: Room,
 }
 
@@ -129,7 +128,6 @@ impl Db {
             .connection_timeout(Duration::from_secs(10))
             .build(Manager(backend.clone()))?;
         let threads = Threads::start(connections, metrics.waits.clone())?;
-        let background = usize::try_from(connections / 2).unwrap_or(1).max(1);
         let inner = Arc::new(Inner {
             backend,
             pool,
@@ -140,17 +138,16 @@ impl Db {
             random,
             events,
             metrics,
-            background: Arc::new(Semaphore::new(background)),
             room: Room::default(),
         });
-        Ok(Self { inner, background: None, priority: Priority::Normal, chain: None })
+        Ok(Self { inner, priority: Priority::Normal, chain: None })
     }
 
     /// The same database for work that no request waits for: all of it together holds at most half of the connections,
     /// at least one, so that requests always find one.
     #[must_use]
     pub fn background(&self) -> Self {
-        Self { background: Some(self.inner.background.clone()), ..self.clone() }
+        Self { priority: Priority::Background, ..self.clone() }
     }
 
     /// The same database for a task that works for all requests at once, such as the sequencer: it does not wait behind
@@ -212,10 +209,11 @@ impl Db {
         let waiting = move || inner.upgrade().map_or(0, |inner| inner.threads.waiting());
         let mut collectors = self.inner.metrics.collectors();
         collectors.push(Box::new(metrics::queue(metrics::WAITING, waiting).map_err(Error::internal)?));
-        if let Some(writer) = &self.inner.writer {
+        if self.inner.writer.is_some() {
             // Weak, because the writer's thread ends with the last sender.
-            let writer = writer.downgrade();
-            let waiting = move || writer.upgrade().map_or(0, |queue| queue.max_capacity() - queue.capacity());
+            let inner = Arc::downgrade(&self.inner);
+            let waiting =
+                move || inner.upgrade().and_then(|inner| Some(inner.writer.as_ref()?.len())).unwrap_or(0);
             let waiting = metrics::queue(metrics::WRITER_WAITING, waiting).map_err(Error::internal)?;
             collectors.push(Box::new(waiting));
             collectors.extend(self.inner.metrics.groups.collectors());
@@ -241,19 +239,8 @@ impl Db {
         work: impl FnOnce(&mut Read) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         self.inner.metrics.reads.inc();
-        let (inner, permit) = (self.inner.clone(), self.permit().await);
-        let reading = move |answer| {
-            let _held_to_the_end = permit;
-            inner.read(work, answer);
-        };
-        self.inner.threads.run(self.priority, true, reading).await
-    }
-
-    /// Waits for a connection's turn where this is background work. Whoever works keeps the permit, because work goes on
-    /// when nobody waits for it any more.
-    async fn permit(&self) -> Option<OwnedSemaphorePermit> {
-        // The semaphore is never closed.
-        self.background.clone()?.acquire_owned().await.ok()
+        let inner = self.inner.clone();
+        self.inner.threads.run(self.priority, move |answer| inner.read(work, answer)).await
     }
 
     /// Runs a transaction and answers once it is durable. Where it fails, nothing of it stays.
@@ -285,15 +272,11 @@ impl Db {
         if let Some(writer) = &self.inner.writer {
             let (reply, answer) = oneshot::channel();
             let pending: Box<dyn Work> = Box::new(Pending::new(move |tx: &mut Tx| work(tx), reply));
-            writer.send(pending).await.map_err(|_| Error::internal("the writer has stopped"))?;
+            writer.send(pending).map_err(|_| Error::internal("the writer has stopped"))?;
             return answer.await.map_err(Error::internal)?;
         }
-        let (inner, permit) = (self.inner.clone(), self.permit().await);
-        let writing = move |answer| {
-            let _held_to_the_end = permit;
-            inner.write(&work, answer);
-        };
-        self.inner.threads.run(self.priority, false, writing).await
+        let inner = self.inner.clone();
+        self.inner.threads.run(self.priority, move |answer| inner.write(&work, answer)).await
     }
 
     /// Tells SQLite to fold its log back. PostgreSQL tidies up by itself.

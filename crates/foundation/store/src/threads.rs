@@ -1,30 +1,32 @@
 //! The threads that ask the database: as many as there are connections, so that none waits for one.
 //!
-//! Work of normal priority waits for a permit of a semaphore, of which there are as many as threads. Work of high priority
-//! needs none: it gets the next thread, before all that waits for a permit.
+//! Work waits in queues and not for a permit of a semaphore. A permit may be given to a future that its task does not poll
+//! now, because the task polls several and has turned to another. If the other future needs a permit too, then nobody gets
+//! one.
 
 use model::{Error, Result};
 use prometheus::Histogram;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::oneshot;
 
 /// What goes first when all threads are busy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Priority {
     High,
     Normal,
+    /// As [`Self::Normal`], but all work of this priority together has at most half of the threads, at least one.
+    Background,
 }
 
 /// The threads.
 pub(crate) struct Threads {
     /// Only its threads for blocking work are used. `None` once this is dropped.
     pool: Option<Runtime>,
-    normal: Arc<Semaphore>,
-    /// How much work has no thread yet.
-    waiting: Arc<AtomicUsize>,
+    queues: Arc<Queues>,
     /// How long work waited for a thread.
     waits: Histogram,
 }
@@ -45,35 +47,29 @@ impl Threads {
         let number = usize::try_from(number).unwrap_or(usize::MAX).max(1);
         let pool =
             Builder::new_current_thread().thread_name("database").max_blocking_threads(number).build()?;
-        let normal = Arc::new(Semaphore::new(number.min(Semaphore::MAX_PERMITS)));
-        Ok(Self { pool: Some(pool), normal, waiting: Arc::default(), waits })
+        let queues = Queues { background: (number / 2).max(1), waiting: Mutex::default() };
+        Ok(Self { pool: Some(pool), queues: Arc::new(queues), waits })
     }
 
     /// How much work is waiting for a thread.
     pub(crate) fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
+        let waiting = self.queues.lock();
+        waiting.high.len() + waiting.normal.len() + waiting.background.len()
     }
 
-    /// Does something on one of the threads, which answers at once or hands the answer on. Work that is `only_for_the_answer`
-    /// is not begun once nobody waits for it.
+    /// Does something on one of the threads, which answers at once or hands the answer on. Work is not begun once nobody
+    /// waits for its answer.
     ///
     /// # Errors
     /// What is answered; an internal error where `work` panics.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         priority: Priority,
-        only_for_the_answer: bool,
         work: impl FnOnce(Answer<T>) + Send + 'static,
     ) -> Result<T> {
-        let waiting = self.wait();
-        let permit = match priority {
-            Priority::High => None,
-            // The semaphore is never closed.
-            Priority::Normal => self.normal.clone().acquire_owned().await.ok(),
-        };
         let (reply, answer) = oneshot::channel();
-        self.begin(waiting, permit, move || {
-            if !only_for_the_answer || !reply.is_closed() {
+        self.queue(priority, move || {
+            if !reply.is_closed() {
                 work(Answer(reply));
             }
         });
@@ -82,43 +78,97 @@ impl Threads {
 
     /// Does something on the next free thread, for many at once. To be called within a runtime, or on such a thread.
     pub(crate) fn spawn(&self, work: impl FnOnce() + Send + 'static) {
-        self.begin(self.wait(), None, work);
+        self.queue(Priority::High, work);
     }
 
-    fn wait(&self) -> Waiting {
-        self.waiting.fetch_add(1, Ordering::Relaxed);
-        Waiting { count: self.waiting.clone(), waits: self.waits.clone(), since: Instant::now() }
-    }
-
-    fn begin(
-        &self,
-        waiting: Waiting,
-        permit: Option<OwnedSemaphorePermit>,
-        work: impl FnOnce() + Send + 'static,
-    ) {
+    fn queue(&self, priority: Priority, work: impl FnOnce() + Send + 'static) {
         let Some(pool) = &self.pool else { return };
-        let caller = Handle::current();
-        pool.spawn_blocking(move || {
-            let _held_to_the_end = permit;
-            waiting.waits.observe(waiting.since.elapsed().as_secs_f64());
-            drop(waiting);
+        let (caller, since, waits) = (Handle::current(), Instant::now(), self.waits.clone());
+        let work = move || {
+            waits.observe(since.elapsed().as_secs_f64());
             // Work may start tasks, and nothing drives those of the pool.
             let _within = caller.enter();
             work();
-        });
+        };
+        if self.queues.add(priority, Box::new(work)) {
+            let queues = self.queues.clone();
+            pool.spawn_blocking(move || queues.serve());
+        }
     }
 }
 
-/// Work that has no thread yet. Counted until it is dropped, so that a request that is cancelled no longer counts.
-struct Waiting {
-    count: Arc<AtomicUsize>,
-    waits: Histogram,
-    since: Instant,
+type Work = Box<dyn FnOnce() + Send>;
+
+/// Work that has no thread yet.
+struct Queues {
+    /// How many threads background work may have.
+    background: usize,
+    waiting: Mutex<Waiting>,
 }
 
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.count.fetch_sub(1, Ordering::Relaxed);
+#[derive(Default)]
+struct Waiting {
+    high: VecDeque<Work>,
+    /// Work for which a thread comes, with whether it is background work.
+    normal: VecDeque<(Work, bool)>,
+    /// Background work beyond what may be done at a time.
+    background: VecDeque<Work>,
+    /// How much background work is in `normal`, or is being done.
+    background_admitted: usize,
+}
+
+impl Queues {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds work. Returns whether a thread has to come for it.
+    fn add(&self, priority: Priority, work: Work) -> bool {
+        let mut waiting = self.lock();
+        match priority {
+            Priority::High => waiting.high.push_back(work),
+            Priority::Normal => waiting.normal.push_back((work, false)),
+            Priority::Background if waiting.background_admitted < self.background => {
+                waiting.background_admitted += 1;
+                waiting.normal.push_back((work, true));
+            }
+            Priority::Background => {
+                waiting.background.push_back(work);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Does the work that is first. After background work, the thread stays for that which it admits.
+    fn serve(&self) {
+        while let Some((work, is_background)) = self.next() {
+            // Whoever waits learns of a panic, because the answer is dropped with the work.
+            let _ = catch_unwind(AssertUnwindSafe(work));
+            if !(is_background && self.admit_background()) {
+                return;
+            }
+        }
+    }
+
+    fn next(&self) -> Option<(Work, bool)> {
+        let mut waiting = self.lock();
+        let high = waiting.high.pop_front().map(|work| (work, false));
+        high.or_else(|| waiting.normal.pop_front())
+    }
+
+    /// Gives the place of background work that has ended to that which waits. Returns whether any did.
+    fn admit_background(&self) -> bool {
+        let mut waiting = self.lock();
+        let next = waiting.background.pop_front();
+        match next {
+            Some(work) => waiting.normal.push_back((work, true)),
+            None => {
+                waiting.background_admitted -= 1;
+                return false;
+            }
+        }
+        true
     }
 }
 
@@ -140,8 +190,12 @@ impl<T> Answer<T> {
 mod tests {
     use super::*;
     use prometheus::HistogramOpts;
-    use std::sync::{Mutex, mpsc};
-    use tokio::task::{JoinSet, yield_now};
+    use std::future::poll_fn;
+    use std::sync::mpsc;
+    use std::task::Poll;
+    use std::time::Duration;
+    use tokio::task::{JoinHandle, JoinSet, yield_now};
+    use tokio::time::timeout;
 
     fn threads(number: u32) -> Arc<Threads> {
         let waits = Histogram::with_opts(HistogramOpts::new("waits", "How long work waits.")).unwrap();
@@ -154,10 +208,14 @@ mod tests {
             let threads = threads(number);
             let mut jobs = JoinSet::new();
             for job in 0..1_000_u32 {
-                let (threads, priority) =
-                    (threads.clone(), if job % 3 == 0 { Priority::High } else { Priority::Normal });
+                let threads = threads.clone();
+                let priority = match job % 3 {
+                    0 => Priority::High,
+                    1 => Priority::Normal,
+                    _ => Priority::Background,
+                };
                 jobs.spawn(async move {
-                    threads.run(priority, false, move |answer: Answer<u32>| answer.send(Ok(job))).await
+                    threads.run(priority, move |answer: Answer<u32>| answer.send(Ok(job))).await
                 });
             }
             let mut done: Vec<u32> = jobs.join_all().await.into_iter().map(Result::unwrap).collect();
@@ -179,7 +237,7 @@ mod tests {
                 answer.send(Ok(()));
             }
         };
-        let busy = threads.run(Priority::Normal, false, move |answer: Answer<()>| {
+        let busy = threads.run(Priority::Normal, move |answer: Answer<()>| {
             answer.send(stopped.recv().map_err(Error::internal));
         });
         let others = async {
@@ -194,9 +252,9 @@ mod tests {
                 go_on.send(()).unwrap();
             };
             tokio::join!(
-                threads.run(Priority::Normal, false, job("first")),
-                threads.run(Priority::Normal, false, job("second")),
-                threads.run(Priority::High, false, job("urgent")),
+                threads.run(Priority::Normal, job("first")),
+                threads.run(Priority::Normal, job("second")),
+                threads.run(Priority::High, job("urgent")),
                 queued
             )
         };
@@ -210,33 +268,83 @@ mod tests {
     #[tokio::test]
     async fn a_panic_is_an_error_and_takes_no_thread_along() {
         let threads = threads(1);
-        for _ in 0..3 {
-            let failed = threads.run(Priority::Normal, false, |_: Answer<()>| panic!("on purpose")).await;
+        for priority in [Priority::High, Priority::Normal, Priority::Background, Priority::Background] {
+            let failed = threads.run(priority, |_: Answer<()>| panic!("on purpose")).await;
             assert!(failed.is_err());
         }
-        threads.run(Priority::Normal, false, |answer: Answer<()>| answer.send(Ok(()))).await.unwrap();
+        threads.run(Priority::Background, |answer: Answer<()>| answer.send(Ok(()))).await.unwrap();
+    }
+
+    /// Keeps a thread busy until the sender says so.
+    async fn busy(threads: &Arc<Threads>, priority: Priority) -> (mpsc::Sender<()>, JoinHandle<Result<()>>) {
+        let (end, ended) = mpsc::channel::<()>();
+        let (begin, begun) = oneshot::channel::<()>();
+        let own = threads.clone();
+        let busy = tokio::spawn(async move {
+            let work = move |answer: Answer<()>| {
+                begin.send(()).unwrap();
+                answer.send(ended.recv().map_err(Error::internal));
+            };
+            own.run(priority, work).await
+        });
+        begun.await.unwrap();
+        (end, busy)
     }
 
     #[tokio::test]
-    async fn a_request_that_is_cancelled_waits_no_longer() {
+    async fn work_that_nobody_waits_for_is_not_begun() {
         let threads = threads(1);
-        let (end, ended) = mpsc::channel::<()>();
-        let own = threads.clone();
-        let busy = tokio::spawn(async move {
-            let work = move |answer: Answer<()>| answer.send(ended.recv().map_err(Error::internal));
-            own.run(Priority::Normal, false, work).await
-        });
-        while threads.normal.available_permits() > 0 || threads.waiting() > 0 {
-            yield_now().await;
-        }
-        let cancelled = threads.run(Priority::Normal, true, |answer: Answer<()>| answer.send(Ok(())));
+        let (end, busy) = busy(&threads, Priority::Normal).await;
+        let cancelled = threads.run(Priority::Normal, |_: Answer<()>| panic!("it was begun"));
         tokio::select! {
             biased;
             done = cancelled => panic!("there was no thread: {done:?}"),
             () = yield_now() => {}
         }
-        assert_eq!(threads.waiting(), 0);
         end.send(()).unwrap();
         busy.await.unwrap().unwrap();
+        threads.run(Priority::Normal, |answer: Answer<()>| answer.send(Ok(()))).await.unwrap();
+        assert_eq!(threads.waiting(), 0);
+    }
+
+    #[tokio::test]
+    async fn background_work_leaves_half_of_the_threads_to_others() {
+        let threads = threads(4);
+        let first = busy(&threads, Priority::Background).await;
+        let second = busy(&threads, Priority::Background).await;
+        let own = threads.clone();
+        let third = tokio::spawn(async move {
+            own.run(Priority::Background, |answer: Answer<()>| answer.send(Ok(()))).await
+        });
+        while threads.waiting() == 0 {
+            yield_now().await;
+        }
+        threads.run(Priority::Normal, |answer: Answer<()>| answer.send(Ok(()))).await.unwrap();
+        assert_eq!(threads.waiting(), 1, "background work waits for background work");
+        first.0.send(()).unwrap();
+        third.await.unwrap().unwrap();
+        second.0.send(()).unwrap();
+        first.1.await.unwrap().unwrap();
+        second.1.await.unwrap().unwrap();
+    }
+
+    /// A task that polls several futures may wait for one alone while the others have asked for a thread.
+    #[tokio::test]
+    async fn futures_that_are_not_polled_keep_no_thread() {
+        for priority in [Priority::Normal, Priority::Background] {
+            let threads = threads(2);
+            let (end, busy) = busy(&threads, priority).await;
+            let mut others: Vec<_> = (0..8)
+                .map(|_| Box::pin(threads.run(priority, |answer: Answer<()>| answer.send(Ok(())))))
+                .collect();
+            for other in &mut others {
+                let is_pending = poll_fn(|context| Poll::Ready(other.as_mut().poll(context).is_pending()));
+                assert!(is_pending.await);
+            }
+            end.send(()).unwrap();
+            let alone = threads.run(priority, |answer: Answer<()>| answer.send(Ok(())));
+            timeout(Duration::from_secs(60), alone).await.expect("a thread").unwrap();
+            busy.await.unwrap().unwrap();
+        }
     }
 }

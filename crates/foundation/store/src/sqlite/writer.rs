@@ -10,6 +10,7 @@ use crate::metrics::GroupMetrics;
 use crate::sqlite::checkpoints::Checkpoints;
 use crate::tx::{AfterCommit, Events, Held, Read, Tx, run_hooks};
 use crate::{AnyConnection, SqliteConnection};
+use crossbeam_channel::{Receiver, Sender, unbounded};
 use diesel::connection::{AnsiTransactionManager as Manager, TransactionManager};
 use diesel::dsl::sql;
 use diesel::prelude::*;
@@ -18,7 +19,7 @@ use model::{Clock, Code, Error, Random, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 /// The most transactions that share a commit: bounds how long the first of them waits.
 const MOST: usize = 128;
@@ -98,10 +99,10 @@ pub(crate) fn start(
     random: Arc<dyn Random>,
     events: Arc<Events>,
     metrics: GroupMetrics,
-) -> Result<mpsc::Sender<Box<dyn Work>>> {
+) -> Result<Sender<Box<dyn Work>>> {
     let path = path.to_owned();
     let connection = AnyConnection::Sqlite(open_sqlite(&path, Role::Writer)?);
-    let (sender, receiver) = mpsc::channel(1024);
+    let (sender, receiver) = unbounded();
     let tx = Tx::new(Read::new(Held::Owned(Box::new(connection)), clock), random, events);
     let checkpoints = Checkpoints::start(&path)?;
     let writer = Writer { path, tx, receiver, careful: 0, checkpoints, metrics };
@@ -112,7 +113,7 @@ pub(crate) fn start(
 struct Writer {
     path: String,
     tx: Tx,
-    receiver: mpsc::Receiver<Box<dyn Work>>,
+    receiver: Receiver<Box<dyn Work>>,
     /// How many groups to come give each transaction a savepoint.
     careful: u32,
     checkpoints: Checkpoints,
@@ -127,7 +128,7 @@ struct Group {
 
 impl Writer {
     fn serve(mut self) {
-        while let Some(first) = self.receiver.blocking_recv() {
+        while let Ok(first) = self.receiver.recv() {
             let began = Instant::now();
             let mut group = Group { works: vec![first], hooks: Vec::new() };
             let outcome = self.run(&mut group);
