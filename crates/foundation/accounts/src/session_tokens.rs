@@ -2,7 +2,8 @@
 //!
 //! A token names its session, and the member and environment that it is for. It proves nothing by itself: at each request
 //! the session, the account, the membership and the member's key are looked up too, in caches of ten seconds, so what
-//! ends them ends their tokens within that time on every replica.
+//! ends them ends their tokens within that time on every replica. So does a key that signs tokens no more: that a signature
+//! is right is cached too, for as long.
 
 use crate::schema::{accounts, memberships, sessions};
 use crate::sessions::IDLE_SECONDS;
@@ -14,6 +15,7 @@ use model::{
     AccountId, Env, Error, KeyId, KeyOwner, MemberId, MemberSession, Principal, Result, SessionId, Timestamp,
     WorkspaceId,
 };
+use ring::digest::{SHA256, SHA256_OUTPUT_LEN};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -62,6 +64,8 @@ pub struct SessionTokens {
     issuer: String,
     audience: String,
     standings: Cache<(SessionId, WorkspaceId), Standing>,
+    /// Tokens whose signatures were verified, by their digests: a page sends the same token for minutes.
+    verified: Cache<[u8; SHA256_OUTPUT_LEN], SessionClaims>,
 }
 
 impl SessionTokens {
@@ -72,7 +76,7 @@ impl SessionTokens {
     pub fn new(db: Db, directory: Arc<Directory>, seal: Arc<Seal>, base_url: &str) -> Self {
         let issuer = base_url.trim_end_matches('/').to_owned();
         let audience = format!("{issuer}/api/v1");
-        Self { db, directory, seal, issuer, audience, standings: Cache::new() }
+        Self { db, directory, seal, issuer, audience, standings: Cache::new(), verified: Cache::new() }
     }
 
     /// Returns whether a credential has the form of these tokens. No other credential contains a dot.
@@ -108,14 +112,7 @@ impl SessionTokens {
     /// Returns the member that a token from an address stands for. Returns `None` for a token that is not valid now. With warm caches
     /// nothing is read from the database.
     pub async fn identify(&self, token: &str, address: IpAddr, now: Timestamp) -> Result<Option<Identity>> {
-        let expected = Expected { issuer: &self.issuer, audiences: &[&self.audience], now };
-        let claims: SessionClaims = match self.seal.verify_token(token, &expected) {
-            Ok(claims) => claims,
-            Err(reason) => {
-                tracing::debug!(%reason, "a session token is not valid");
-                return Ok(None);
-            }
-        };
+        let Some(claims) = self.claims(token, now) else { return Ok(None) };
         let Some(standing) = self.standing(&claims.sid, claims.wsp).await? else { return Ok(None) };
         let is_same = (&standing.account, standing.member) == (&claims.sub, claims.mem);
         if !is_same || standing.is_over || standing.ends_at <= now {
@@ -129,9 +126,9 @@ impl SessionTokens {
         let Some(key) = key.filter(|key| is_of(key, &claims)) else { return Ok(None) };
         let role = key.role.ok_or_else(|| Error::internal("the key of a member has no role"))?;
         let principal = Principal::Member(MemberSession {
-            account: claims.sub,
+            account: claims.sub.clone(),
             member: claims.mem,
-            session: claims.sid,
+            session: claims.sid.clone(),
             address,
             // Both are true. The cached row may be older than the last proof, and the token too.
             authenticated_at: standing
@@ -141,6 +138,24 @@ impl SessionTokens {
             is_operator: standing.is_operator,
         });
         Ok(Some(Identity { key, principal, scopes: None }))
+    }
+
+    /// Returns the claims of a token that is valid now.
+    fn claims(&self, token: &str, now: Timestamp) -> Option<Arc<SessionClaims>> {
+        let digest = ring::digest::digest(&SHA256, token.as_bytes());
+        let digest = <[u8; SHA256_OUTPUT_LEN]>::try_from(digest.as_ref()).ok()?;
+        if let Some(Some(claims)) = self.verified.get(&digest, now) {
+            return Some(claims).filter(|claims| !claims.times().is_over(now));
+        }
+        let expected = Expected { issuer: &self.issuer, audiences: &[&self.audience], now };
+        let claims: SessionClaims = self
+            .seal
+            .verify_token(token, &expected)
+            .inspect_err(|reason| tracing::debug!(%reason, "a session token is not valid"))
+            .ok()?;
+        let claims = Arc::new(claims);
+        self.verified.put(digest, Some(claims.clone()), now);
+        Some(claims)
     }
 
     /// Returns whether a session is still open for a member of a workspace. For responses that last longer than a token.

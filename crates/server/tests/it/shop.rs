@@ -32,11 +32,13 @@ fn phone(place: usize) -> String {
 }
 
 impl Shop {
-    /// A channel that sends so many messages per second; 0 for no limit. Nothing serves yet.
+    /// A channel that sends so many messages per second; 0 for no limit. Nothing serves yet. Processes have few connections to
+    /// the database, so that the answers which are made at a time wait for them.
     /// The network calls back over so many connections: with one, in order.
     pub async fn open(kind: Kind, messages_per_second: usize, callback_connections: usize) -> Self {
         let program =
             Program::new(kind, env!("CARGO_BIN_EXE_svc")).await.with("SVC_ALLOW_OUTBOUND", "127.0.0.0/8");
+        let program = program.with("SVC_DATABASE_CONNECTIONS", "3");
         let key = program.key(SCOPES);
         let seed = setting("SVC_TEST_SEED", 1) as u64;
         let network = Settings {

@@ -8,7 +8,9 @@ use crate::machine::{memory, quantile};
 use crate::report::Section;
 use anyhow::{Context, Result, ensure};
 use diesel::connection::SimpleConnection;
-use diesel::{Connection, PgConnection, SqliteConnection};
+use diesel::dsl::sql;
+use diesel::sql_types::Text;
+use diesel::{Connection, PgConnection, RunQueryDsl, SqliteConnection};
 
 /// The number of endpoints of each kind with pending deliveries, in addition to the measured one.
 const EACH: u64 = 250;
@@ -150,4 +152,13 @@ pub fn execute(database: &str, sql: &str) -> Result<()> {
         }
         None => Ok(PgConnection::establish(database)?.batch_execute(sql)?),
     }
+}
+
+/// Reads a text from the database directly.
+pub fn read_text(database: &str, expression: &str) -> Result<String> {
+    let read = diesel::select(sql::<Text>(expression));
+    Ok(match database.strip_prefix("sqlite:") {
+        Some(path) => read.get_result(&mut SqliteConnection::establish(path)?)?,
+        None => read.get_result(&mut PgConnection::establish(database)?)?,
+    })
 }

@@ -3,7 +3,7 @@
 use crate::child::{Child, number};
 use crate::load::{Arguments, Outcome};
 use crate::machine::median;
-use crate::measure::pending::execute;
+use crate::measure::pending::{execute, read_text};
 use crate::measure::{Bench, postgres, spread, whole};
 use crate::report::Section;
 use anyhow::{Context, Result, ensure};
@@ -121,6 +121,7 @@ fn search(bench: &Bench<'_>, section: &mut Section, name: &str, service: &mut Ch
 /// Fills the log of the first workspace up to now.
 fn fill(database: &str, rows: u64) -> Result<()> {
     let (now, random) = (SystemClock.now(), SeededRandom::new(1));
+    let key = read_text(database, "(SELECT MIN(id) FROM api_keys WHERE kind = 'secret')")?;
     let begin = now.millis() - i64::try_from(rows * APART_MS)?;
     for first in (0..rows).step_by(ROWS_AT_ONCE as usize) {
         let mut sql = "INSERT INTO request_logs (id, created_at, workspace_id, key_id, operation, method, path, status, code, gate, \
@@ -134,8 +135,7 @@ fn fill(database: &str, rows: u64) -> Result<()> {
             let comma = if number == first { "" } else { ", " };
             write!(
                 sql,
-                "{comma}('{id}', '{time}', 1, (SELECT MIN(id) FROM api_keys WHERE kind = 'secret'), 'getMe', 'GET', '/me', {outcome}, \
-                 TRUE, 800, 0, FALSE)"
+                "{comma}('{id}', '{time}', 1, '{key}', 'getMe', 'GET', '/me', {outcome}, TRUE, 800, 0, FALSE)"
             )?;
         }
         execute(database, &sql)?;
