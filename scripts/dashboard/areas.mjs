@@ -5,7 +5,7 @@
 
 import { agentParts, agents, channels, playgroundDecides } from "./agents.mjs";
 import { allKinds, cells, fieldsAndImport, longGrid, manyOrders, record } from "./collections.mjs";
-import { undo, withRepairs } from "./collection-looks.mjs";
+import * as looks from "./collection-looks.mjs";
 import * as contacts from "./contacts.mjs";
 import { automations, flowByKeyboard, flowConflict, flowOnCanvas } from "./flows.mjs";
 import { hostileTexts } from "./hostile.mjs";
@@ -57,7 +57,9 @@ export const AREAS = {
     cells: withKinds(cells),
     record: withKinds(record),
     fieldsAndImport: withKinds(fieldsAndImport),
-    undo: withRepairs(undo),
+    undo: looks.withRepairs(looks.undo),
+    bulk: looks.withRepairs(looks.bulk),
+    bulkOnPhone: onPhone(looks.withRepairs(looks.bulkOnPhone)),
   },
   flows: { flowOnCanvas, flowByKeyboard, flowConflict, automations },
   tools: { shell, shellByKeyboard, inspector, inboundWebhooks },

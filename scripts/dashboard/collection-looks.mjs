@@ -88,3 +88,173 @@ export async function undo({ view, call, folder, path, here }) {
   await first.getByText(item.title, { exact: true }).waitFor();
   assert.equal((await call("GET", `${path}/${item.id}`)).trashed_at, null);
 }
+
+/** Many records are changed, cleared, moved to the trash and brought back; one that is locked stays chosen with the reason. */
+export async function bulk({ view, call, folder, collection, path, here }) {
+  const { page } = view;
+  const items = await call("GET", `${path}?limit=100`);
+  const grid = page.getByRole("grid");
+  const dialog = page.getByRole("dialog");
+  const box = (at) => page.getByRole("checkbox", { name: `Choose ${items[at].title}`, exact: true });
+  const states = async (from, to) => (await call("GET", `${path}?limit=100`)).slice(from, to).map(({ data }) => data.state ?? null);
+  await page.goto(`${here}?columns=toy,customer,state,price,due_on`);
+  await box(0).click();
+  await box(5).click({ modifiers: ["Shift"] });
+  await page.getByText("6 chosen").waitFor();
+  await check(view, "collection-chosen", folder);
+  await page.getByRole("button", { name: "Set a field" }).click();
+  await dialog.getByLabel("Field").selectOption("state");
+  await dialog.getByLabel("New value").selectOption("done");
+  await check(view, "collection-bulk-set", folder);
+  await dialog.getByRole("button", { name: "Change 6 records" }).click();
+  await page.getByText("State changed in").waitFor();
+  assert.deepEqual(await states(0, 6), Array(6).fill("done"));
+  await page.getByRole("button", { name: "Undo", exact: true }).click();
+  await page.getByText("Undone: State changed in").waitFor();
+  assert.deepEqual(await states(0, 6), items.slice(0, 6).map(({ data }) => data.state ?? null));
+
+  // By keyboard, with a record that somebody has locked.
+  await call("POST", `${path}/${items[2].id}/lock`);
+  await grid.focus();
+  await page.keyboard.press("Home");
+  await page.keyboard.press("Shift+Space");
+  for (const _ of [1, 2, 3]) await page.keyboard.press("Shift+ArrowDown");
+  await page.getByText("4 chosen").waitFor();
+  await page.getByRole("button", { name: "Clear a field" }).click();
+  await dialog.getByLabel("Field").selectOption("customer");
+  await dialog.getByRole("button", { name: "Clear it in 4 records" }).click();
+  const failures = page.getByRole("alert");
+  await failures.getByText("1 record was not changed").waitFor();
+  await failures.getByText(items[2].title).waitFor();
+  await page.getByText("1 chosen").waitFor();
+  await check(view, "collection-bulk-failed", folder);
+  assert.deepEqual((await call("GET", `${path}?limit=4`)).map(({ data }) => data.customer ?? null), [null, null, items[2].data.customer, null]);
+  await call("POST", `${path}/${items[2].id}/unlock`);
+  await page.keyboard.press("Escape");
+
+  // A value that does not fit is refused at its field, and nothing is changed.
+  await grid.focus();
+  await page.keyboard.press("Control+a");
+  await page.getByText(`${items.length} chosen`).waitFor();
+  await page.getByRole("button", { name: "Set a field" }).click();
+  await dialog.getByLabel("Field").selectOption("price");
+  await dialog.getByLabel("New value").fill("cheap");
+  await dialog.getByRole("button", { name: `Change ${items.length} records` }).click();
+  await dialog.getByText("Must be a number").waitFor();
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Move to trash" }).click();
+  await dialog.getByText(`Move ${items.length} records of ${collection.name} to the trash?`).waitFor();
+  await check(view, "collection-bulk-trash", folder);
+  await dialog.getByRole("button", { name: `Move ${items.length} records` }).click();
+  await page.getByText("No record yet").waitFor();
+  await page.getByRole("button", { name: "Undo", exact: true }).click();
+  await grid.getByText(items[0].title, { exact: true }).waitFor();
+  assert.equal((await call("GET", `${path}?limit=100`)).length, items.length);
+
+  await call("POST", `${path}/bulk-delete`, { ids: items.slice(0, 8).map(({ id }) => id) });
+  await page.goto(`${here}/trash`);
+  await page.getByRole("checkbox").nth(0).click();
+  await page.getByRole("checkbox").nth(4).click({ modifiers: ["Shift"] });
+  await check(view, "collection-trash-chosen", folder);
+  await page.getByRole("button", { name: "Restore 5 records" }).click();
+  await page.getByText("5 records are back.").waitFor();
+  assert.equal((await call("GET", `${path}?limit=100`)).length, items.length - 3);
+}
+
+/** On a phone, records are chosen by their cards. */
+export async function bulkOnPhone({ view, call, folder, path, here }) {
+  const { page } = view;
+  const items = await call("GET", `${path}?limit=3`);
+  await page.goto(here);
+  for (const { title } of items) await page.getByRole("checkbox", { name: `Choose ${title}`, exact: true }).click();
+  await page.getByText("3 chosen").waitFor();
+  await check(view, "collection-chosen", folder);
+  await page.getByRole("button", { name: "Set a field" }).click();
+  await page.getByRole("dialog").getByLabel("Field").selectOption("paid");
+  await page.getByRole("dialog").getByLabel("New value").selectOption("true");
+  await check(view, "collection-bulk-set", folder);
+  await page.getByRole("button", { name: "Change 3 records" }).click();
+  await page.getByText("Paid changed in").waitFor();
+  await check(view, "collection-bulk-done", folder);
+  assert.deepEqual((await call("GET", `${path}?limit=3`)).map(({ data }) => data.paid), [true, true, true]);
+}
+
+/** Cards moved by mouse, by menu and by keyboard, one that is refused and goes back, a new record of a column, and a saved board. */
+export async function board({ view, call, folder, path, here }) {
+  const { page } = view;
+  const column = (name) => page.getByRole("region", { name, exact: true });
+  const card = (title) => page.getByRole("listitem").filter({ has: page.getByRole("link", { name: title, exact: true }) });
+  const dialog = page.getByRole("dialog");
+  await page.goto(here);
+  await page.getByRole("button", { name: "Board" }).click();
+  await page.waitForURL(/look=board/);
+  await column("Received").getByRole("listitem").first().waitFor();
+  await column("Done").getByText(String((await call("GET", `${path}/aggregate?metrics=count&group_by=state`)).groups.find(({ group }) => group.state === "done").values.count), { exact: true }).waitFor();
+  await check(view, "collection-board", folder);
+  const titles = await column("Received").getByRole("link").allInnerTexts();
+  const item = async (title) => (await call("GET", `${path}?limit=100`)).find((one) => one.title === title);
+  await card(titles[0]).dragTo(column("Done"));
+  await column("Done").getByText(titles[0]).waitFor();
+  await stored(() => item(titles[0]), ({ data }) => data.state === "done", "it is done");
+
+  await card(titles[1]).getByRole("button").focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("menuitem", { name: "In repair" }).waitFor();
+  await check(view, "collection-board-menu", folder);
+  await page.keyboard.press("Enter");
+  await column("In repair").getByText(titles[1]).waitFor();
+  await page.waitForFunction((title) => document.activeElement?.textContent === title, titles[1]);
+  await stored(() => item(titles[1]), ({ data }) => data.state === "in_repair", "it is in repair");
+  await page.keyboard.press("Control+z");
+  await column("Received").getByText(titles[1]).waitFor();
+  await stored(() => item(titles[1]), ({ data }) => data.state === "received", "it is back");
+
+  // Somebody else has moved it meanwhile, and then locked another one.
+  const [other, locked] = [await item(titles[2]), await item(titles[3])];
+  await call("POST", `${path}/${locked.id}/lock`);
+  await card(titles[3]).getByRole("button").click();
+  await page.getByRole("menuitem", { name: "Done" }).click();
+  await page.getByText(`${titles[3]} was not moved.`).waitFor();
+  await column("Received").getByText(titles[3]).waitFor();
+  await check(view, "collection-board-refused", folder);
+  await call("PATCH", `${path}/${other.id}`, { data: { customer: "Rosa Gil" } });
+  await card(titles[2]).getByRole("button").click();
+  await page.getByRole("menuitem", { name: "No State" }).click();
+  await column("No State").getByText(titles[2]).waitFor();
+  await stored(() => item(titles[2]), ({ data }) => data.state === undefined && data.customer === "Rosa Gil", "both changes stand");
+
+  await column("Waiting for parts").getByRole("link", { name: "Create record" }).click();
+  await dialog.getByLabel("Toy *").fill("Paper dragon");
+  await dialog.getByRole("button", { name: "Create record" }).click();
+  await page.getByRole("heading", { name: "Paper dragon" }).waitFor();
+  assert.equal((await item("Paper dragon")).data.state, "waiting_for_parts");
+  await page.getByRole("link", { name: "← All records" }).click();
+  await column("Waiting for parts").getByText("Paper dragon").waitFor();
+
+  await page.getByRole("button", { name: "Save as view" }).click();
+  await dialog.getByLabel("Name").fill("By state");
+  await dialog.getByRole("button", { name: "Save as view" }).click();
+  await page.waitForURL(/view=\d+/);
+  await page.reload();
+  await column("Received").getByRole("listitem").first().waitFor();
+  await page.getByRole("button", { name: "Grid" }).click();
+  await page.getByRole("grid").getByText("Paper dragon").waitFor();
+}
+
+/** On a phone one column at a time, and cards are moved by their menus. */
+export async function boardOnPhone({ view, call, folder, path, here }) {
+  const { page } = view;
+  await page.goto(`${here}?look=board&by=state`);
+  const received = page.getByRole("region", { name: "Received", exact: true });
+  await received.getByRole("listitem").first().waitFor();
+  await check(view, "collection-board", folder);
+  const title = await received.getByRole("link").first().innerText();
+  await received.getByRole("button").first().click();
+  await page.getByRole("menuitem", { name: "Done" }).click();
+  await page.getByText(`State of ${title} changed`).waitFor();
+  assert.equal((await call("GET", `${path}?limit=100`)).find((one) => one.title === title).data.state, "done");
+  await page.getByLabel("Column", { exact: true }).selectOption({ label: await page.getByLabel("Column", { exact: true }).locator("option").filter({ hasText: "Done" }).innerText() });
+  await page.getByRole("region", { name: "Done", exact: true }).getByText(title).waitFor();
+  await page.getByRole("button", { name: "Previous column" }).click();
+  await page.getByRole("region", { name: "Waiting for parts", exact: true }).waitFor();
+}

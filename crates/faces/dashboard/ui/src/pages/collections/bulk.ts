@@ -17,6 +17,10 @@ type Progress = (done: number) => void;
 
 /** Requests take up to 1,000 records; smaller ones show how far it is. */
 const AT_ONCE = 200;
+/** Records that an undo brings back from the trash, because each of them is a request. */
+export const MOST_RESTORED = 200;
+/** Records that are read at once. */
+const READ_AT_ONCE = 100;
 /** Records that are restored at the same time. Each is a request. */
 const RESTORED_AT_ONCE = 4;
 const LONGEST_WAIT_S = 70;
@@ -39,7 +43,10 @@ async function patiently<T>(send: () => Promise<T>): Promise<T> {
 const because = (error: ApiError) => error.message || (t.errors.titles[error.code] ?? error.code);
 function reason(error: Schemas["BulkResult"]["error"]): string {
   const { code, message } = (error ?? {}) as { code?: string; message?: string };
-  return code === "version_conflict" ? t.undo.byOther : (message ?? code ?? "");
+  if (code === "version_conflict") return t.undo.byOther;
+  // The place in the request says nothing to people: they see the record and the field.
+  const text = (message ?? code ?? "").replace(/^`rows\[\d+\](\.[\w.]+)?` /, "");
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
 /** Runs a bulk request for each part of the records. A part that is refused as a whole fails with all of its records. */
@@ -63,6 +70,25 @@ async function inParts<T extends Named>(rows: readonly T[], send: (part: T[]) =>
     progress?.(Math.min(rows.length, from + AT_ONCE));
   }
   return { done, failed };
+}
+
+/** Reads a field of records as it is now, with their versions. */
+export async function readMany(collectionId: number, rows: readonly Named[], fieldKey: string): Promise<{ found: Item[]; failed: Failure[] }> {
+  const found: Item[] = [];
+  const failed: Failure[] = [];
+  for (let from = 0; from < rows.length; from += READ_AT_ONCE) {
+    const part = rows.slice(from, from + READ_AT_ONCE);
+    const query = { filter_tree: JSON.stringify({ field: "id", op: "in", value: part.map(({ id }) => id) }), fields: fieldKey, limit: READ_AT_ONCE };
+    try {
+      const { data } = await patiently(() => api.get("/collections/{collectionId}/items", { path: { collectionId }, query }));
+      found.push(...data);
+      failed.push(...part.filter(({ id }) => !data.some((item) => item.id === id)).map(({ id, title }) => ({ id, title, message: t.bulk.isGone })));
+    } catch (thrown) {
+      const message = because(toApiError(thrown));
+      failed.push(...part.map(({ id, title }) => ({ id, title, message })));
+    }
+  }
+  return { found, failed };
 }
 
 /** A change of a record, for the version that is known. */
