@@ -258,3 +258,53 @@ export async function boardOnPhone({ view, call, folder, path, here }) {
   await page.getByRole("button", { name: "Previous column" }).click();
   await page.getByRole("region", { name: "Waiting for parts", exact: true }).waitFor();
 }
+
+/** A month with records on their days, the whole of a full day, and a new record on a day. */
+export async function calendar({ view, call, folder, path, here }) {
+  const { page } = view;
+  const dialog = page.getByRole("dialog");
+  const cell = (day) => page.getByRole("cell").filter({ has: page.locator(`time[datetime="${day}"]`) });
+  await page.goto(`${here}?month=2026-11`);
+  await page.getByRole("button", { name: "Calendar" }).click();
+  await page.waitForURL(/look=calendar/);
+  const count = (await call("GET", `${path}/aggregate?metrics=count&group_by=due_on`)).groups.find(({ group }) => group.due_on === "2026-11-20").values.count;
+  await cell("2026-11-20").getByText(`+${count - 2} more`).waitFor();
+  await check(view, "collection-calendar", folder);
+  await cell("2026-11-20").getByRole("button").click();
+  await dialog.getByRole("listitem").nth(count - 1).waitFor();
+  await check(view, "collection-calendar-day", folder);
+  await dialog.getByRole("button", { name: "Close" }).last().click();
+  await page.getByRole("button", { name: "Next month" }).click();
+  await page.getByRole("heading", { name: "December 2026" }).waitFor();
+  await cell("2026-12-24").hover();
+  await cell("2026-12-24").getByRole("link", { name: "Create record on" }).click();
+  await dialog.getByLabel("Toy *").fill("Paper star");
+  await dialog.getByRole("button", { name: "Create record" }).click();
+  await page.getByRole("heading", { name: "Paper star" }).waitFor();
+  assert.equal((await call("GET", `${path}?limit=1`))[0].data.due_on, "2026-12-24");
+  await check(view, "collection-calendar-record", folder);
+  await page.getByRole("link", { name: "← All records" }).click();
+  await cell("2026-12-24").getByText("Paper star").waitFor();
+  // A record that is moved to another day in its own view stands there.
+  await cell("2026-12-24").getByRole("link", { name: "Paper star" }).click();
+  await page.getByRole("button", { name: "Edit Due on" }).click();
+  await page.getByRole("region", { name: "Details" }).locator("input[type=date]").fill("2026-12-28");
+  await page.keyboard.press("Enter");
+  await cell("2026-12-28").getByText("Paper star").waitFor();
+  await page.getByRole("button", { name: "Previous month" }).click();
+  await cell("2026-11-20").getByRole("link").first().waitFor();
+}
+
+/** On a phone the days are a list. */
+export async function calendarOnPhone({ view, folder, here }) {
+  const { page } = view;
+  await page.goto(`${here}?look=calendar&by=due_on&month=2026-11`);
+  await page.getByRole("heading", { name: "Friday, November 20" }).waitFor();
+  await check(view, "collection-agenda", folder);
+  await page.getByRole("link", { name: "Create record on Friday, November 20" }).click();
+  assert.equal(await page.getByRole("dialog").getByLabel("Due on").inputValue(), "2026-11-20");
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Previous month" }).click();
+  await page.getByText("No record in October 2026").waitFor();
+  await check(view, "collection-agenda-empty", folder);
+}
