@@ -45,7 +45,6 @@ export const collectionLooks = {
     next: "Next month",
     today: "Today",
     more: (n: string) => `+${n} more`,
-    moreOn: (n: string, day: string) => `${n} more on ${day}`,
     createOn: (day: string) => `Create record on ${day}`,
     none: (month: string) => `No record in ${month}`,
     noneText: "Go to another month, or create a record on a day of this one.",
