@@ -5,6 +5,8 @@
 
 import { agentParts, agents, channels, playgroundDecides } from "./agents.mjs";
 import { allKinds, cells, fieldsAndImport, longGrid, manyOrders, record } from "./collections.mjs";
+import { bulk, bulkOnPhone, undo, withRepairs } from "./collection-changes.mjs";
+import { board, boardOnPhone, calendar, calendarOnPhone } from "./collection-looks.mjs";
 import * as contacts from "./contacts.mjs";
 import { automations, flowByKeyboard, flowConflict, flowOnCanvas } from "./flows.mjs";
 import { hostileTexts } from "./hostile.mjs";
@@ -56,6 +58,13 @@ export const AREAS = {
     cells: withKinds(cells),
     record: withKinds(record),
     fieldsAndImport: withKinds(fieldsAndImport),
+    undo: withRepairs(undo),
+    bulk: withRepairs(bulk),
+    bulkOnPhone: onPhone(withRepairs(bulkOnPhone)),
+    board: withRepairs(board),
+    boardOnPhone: onPhone(withRepairs(boardOnPhone)),
+    calendar: withRepairs(calendar),
+    calendarOnPhone: onPhone(withRepairs(calendarOnPhone)),
   },
   flows: { flowOnCanvas, flowByKeyboard, flowConflict, automations },
   tools: { shell, shellByKeyboard, inspector, inboundWebhooks },

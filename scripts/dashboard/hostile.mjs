@@ -103,7 +103,7 @@ async function fill({ call, chat, hook, origin }, { store, each, undo }) {
     "", "inbox", `inbox/${conversation.id}`, "contacts", ...contacts.slice(0, 2).map(({ id }) => `contacts/${id}`),
     ...["notes", "tasks", "activity"].map((tab) => `contacts/${contact.id}?tab=${tab}`), ...segments.slice(0, 2).map(({ id }) => `contacts?segment=${id}`),
     "agents", ...agents.slice(0, 2).map(({ id }) => `agents/${id}`), `agents/${agents.at(-1).id}`, "agents/playground", "agents/runs", ...runs.map(({ id }) => `agents/runs/${id}`),
-    "collections", ...["", "/fields", "/settings", "/activity", `?record=${items[0].id}`].map((part) => `collections/${collection.id}${part}`),
+    "collections", ...["", "/fields", "/settings", "/activity", `?record=${items[0].id}`, "?look=board&by=kind"].map((part) => `collections/${collection.id}${part}`),
     "flows", ...flows.slice(0, 2).map(({ id }) => `flows/${id}`), "flows/runs", "automations", ...automations.slice(0, 2).map(({ id }) => `automations/${id}`),
     ...["overview", "logs", "events", "webhooks", "inbound", "health", "keys"].map((one) => `developers/${one}`),
     ...endpoints.slice(-2).map(({ id }) => `developers/webhooks/${id}`), ...inbound.slice(0, 2).map(({ id }) => `developers/inbound/${id}`),

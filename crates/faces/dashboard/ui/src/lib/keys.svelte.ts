@@ -8,6 +8,8 @@ export interface Shortcut {
   keys: string;
   label: string;
   run: () => void;
+  /** Whether it takes this press. If not, the browser does. */
+  takes?: (event: KeyboardEvent) => boolean;
 }
 
 const SEQUENCE_MS = 1200;
@@ -42,7 +44,8 @@ class Keys {
     if (!isMod && (isTyping || isOverPage || event.altKey || event.ctrlKey || event.metaKey || !settings.hasKeys)) return;
     const key = isMod ? `mod+${event.key.toLowerCase()}` : event.key;
     const sequence = performance.now() - this.#pendingAt < SEQUENCE_MS ? `${this.#pending} ${key}` : key;
-    const found = this.all.findLast(({ keys }) => keys === sequence) ?? this.all.findLast(({ keys }) => keys === key);
+    const open = this.all.filter(({ takes }) => takes?.(event) ?? true);
+    const found = open.findLast(({ keys }) => keys === sequence) ?? open.findLast(({ keys }) => keys === key);
     [this.#pending, this.#pendingAt] = [key, found ? 0 : performance.now()];
     if (!found) return;
     event.preventDefault();

@@ -92,7 +92,7 @@ export const collections = {
     noFit: "This record no longer matches the filter. It goes when you leave it.",
     fromEnd: "Counted from the end",
     toStart: "Go to the start",
-    hint: "Arrows move, Enter edits, Del clears, Space opens, End goes to the last record",
+    hint: "Arrows move, Enter edits, Del clears, Space opens, Shift Space chooses, End goes to the last record",
   },
   records: {
     create: "Create record",

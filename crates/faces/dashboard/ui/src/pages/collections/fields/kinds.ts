@@ -73,5 +73,8 @@ export const scopes: Partial<Record<Kind, string>> = { relation: "items:read", c
 /** Whether a field takes one id at most. */
 export const isSingle = (field: FieldDef) => (field.type === "relation" ? field.options.cardinality === "one" : field.options.max_items === 1);
 
+/** Whether a field can make the columns of a board, or put records on the days of a calendar. */
+export const isBy = (look: "grid" | "board" | "calendar", field: FieldDef) => !field.computed && (look === "board" ? field.type === "select" : look === "calendar" && /^(date|datetime|created_at|updated_at)$/.test(field.type));
+
 /** Whether an item has a value. An empty text is one. */
 export const hasValue = (value: unknown) => value !== undefined && value !== null;

@@ -9,7 +9,13 @@ import { PAGE, type Reader } from "./rows.svelte";
 export type FilterTree = Schemas["FilterTree"];
 export type View = Schemas["CollectionView"];
 
+/** How records are shown. Views of other types are shown as a grid. */
+export type Kind = "grid" | "board" | "calendar";
+
 export interface Look {
+  kind: Kind;
+  /** The key of the field that makes the columns of a board, or puts records on days; the first one that can without it. */
+  by: string;
   filter: FilterTree | null;
   sort: string[];
   /** The keys of the visible fields; all without it. */
@@ -20,9 +26,12 @@ export interface Look {
 /** What the address says, else the view. A dash stands for nothing where the view has something. */
 export function lookOf(param: (name: string) => string, view: View | undefined): Look {
   const text = (name: string, saved: string) => (param(name) === "-" ? "" : param(name) || saved);
+  const kind = param("look") || view?.type;
   const filter = text("filter", view?.filter_tree ? JSON.stringify(view.filter_tree) : "");
   const columns = text("columns", view?.visible_fields?.join(",") ?? "");
   return {
+    kind: kind === "board" || kind === "calendar" ? kind : "grid",
+    by: param("by") || (view?.group_by[0] ?? ""),
     filter: parse(filter),
     sort: text("sort", view?.sort.join(",") ?? "").split(",").filter(Boolean),
     columns: columns ? columns.split(",") : undefined,
@@ -42,7 +51,10 @@ function parse(text: string): FilterTree | null {
 /** The parameters of the address that say a look, as far as it differs from the view. */
 export function paramsOf(look: Look, view: View | undefined): Record<string, string> {
   const said = (value: string, saved: string) => (value === saved ? "" : value || "-");
+  const { kind, by } = lookOf(() => "", view);
   return {
+    look: look.kind === kind ? "" : look.kind,
+    by: look.by === by ? "" : look.by,
     filter: said(look.filter ? JSON.stringify(look.filter) : "", view?.filter_tree ? JSON.stringify(view.filter_tree) : ""),
     sort: said(look.sort.join(","), view?.sort.join(",") ?? ""),
     columns: said(look.columns?.join(",") ?? "", view?.visible_fields?.join(",") ?? ""),
@@ -66,7 +78,7 @@ export function queryOf(look: Look, fields: FieldDef[]) {
   };
 }
 
-const both = (one: FilterTree | null, other: FilterTree): FilterTree => (one ? { and: [one, other] } : other);
+export const both = (one: FilterTree | null, other: FilterTree): FilterTree => (one ? { and: [one, other] } : other);
 const turned = (sort: string[]) => sort.map((key) => (key.startsWith("-") ? key.slice(1) : `-${key}`));
 
 /** The parts of a list from its end. Items without a value are last in both directions of an order, so they come first here. */
@@ -118,6 +130,28 @@ export function readerOf(collectionId: number, look: Look, fields: FieldDef[], a
     }
     return { rows, next: parts[part] ? `${part}:${cursor}` : undefined };
   };
+}
+
+/** Reads a page of the items of a look that meet another condition too. A search counts them. */
+export async function pageWhere(collectionId: number, look: Look, fields: FieldDef[], where: FilterTree, limit: number, after: string | undefined, signal: AbortSignal): Promise<{ rows: Item[]; next: string | undefined; total?: number }> {
+  const path = { collectionId };
+  const query = { ...queryOf(look, fields), filter_tree: JSON.stringify(both(look.filter, where)), limit };
+  if (look.search) {
+    const page = Number(after ?? 1);
+    const answer = await api.get("/collections/{collectionId}/items/search", { path, query: { ...query, q: look.search, page }, signal });
+    return { rows: answer.data, next: page < answer.pagination.pages ? String(page + 1) : undefined, total: answer.pagination.total };
+  }
+  const answer = await api.get("/collections/{collectionId}/items", { path, query: { ...query, ...(after && { starting_after: after }) }, signal });
+  return { rows: answer.data, next: (answer.has_more && answer.next_cursor) || undefined };
+}
+
+/** Counts the items of a look by the values of a field. Returns nothing for a search, which cannot be counted so. */
+export async function countsBy(collectionId: number, look: Look, by: string, where: FilterTree | null, signal: AbortSignal): Promise<Map<string | null, number> | undefined> {
+  if (look.search) return undefined;
+  const filter = where ? both(look.filter, where) : look.filter;
+  const query = { metrics: "count", group_by: by, ...(filter && { filter_tree: JSON.stringify(filter) }) };
+  const { data } = await api.get("/collections/{collectionId}/items/aggregate", { path: { collectionId }, query, signal });
+  return new Map(data.groups.map(({ group, values }) => [group[by] === null || group[by] === undefined ? null : String(group[by]), Number(values["count"])]));
 }
 
 /** Tells whether an item is still among what a look shows. */

@@ -81,6 +81,37 @@ export class Rows<T> {
     this.#pump();
   }
 
+  /** Returns the rows between two places, those of other pages too. */
+  between(from: number, to: number): Promise<T[]> {
+    const [low, high] = [this.#index(from), this.#index(to)].sort((one, other) => one - other) as [number, number];
+    return this.#slice(low, high + 1);
+  }
+
+  /** Returns the first rows of the whole list. */
+  first(most: number): Promise<T[]> {
+    return this.#slice(0, most);
+  }
+
+  async #slice(low: number, high: number): Promise<T[]> {
+    const { signal } = this.#control;
+    const found: T[] = [];
+    const begin = Math.floor(low / PAGE);
+    let anchor = this.#anchors[begin];
+    for (let page = begin; page * PAGE < high; page++) {
+      const kept = this.#stale.has(page) ? undefined : this.#pages.get(page);
+      const { rows, next } = kept ? { rows: kept, next: this.#anchors[page + 1] } : await this.#read(this.side, anchor, signal);
+      found.push(...rows.slice(Math.max(0, low - page * PAGE), high - page * PAGE));
+      if (next === undefined) break;
+      anchor = next;
+    }
+    return found;
+  }
+
+  /** The rows that are kept. */
+  get kept(): T[] {
+    return [...this.#pages.values()].flat();
+  }
+
   /** Changes the rows that are kept. */
   update(change: (row: T) => T | undefined): void {
     for (const rows of this.#pages.values()) {
@@ -91,6 +122,7 @@ export class Rows<T> {
 
   /** Reads again what is looked at, because rows came, went or moved. The places of the rows stay about the same. */
   refresh(): void {
+    if (this.reached === 0) return this.reload();
     for (const page of [...this.#pages.keys(), ...this.#wanted]) this.#stale.add(page);
     this.#pump();
   }

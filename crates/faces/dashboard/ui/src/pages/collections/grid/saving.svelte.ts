@@ -5,6 +5,7 @@ import { toApiError } from "../../../lib/errors";
 import { t } from "../../../text";
 import type { FieldDef, Item } from "../fields/kinds";
 import { isSame } from "../fields/values";
+import { historyOf, type History } from "../undo.svelte";
 
 export type SaveResult = { ok: true } | { ok: false; message: string };
 
@@ -15,16 +16,20 @@ export interface Conflict {
   current: Item;
   before: Item;
   mine: unknown;
+  /** Whether an undo has met the value. It is then refused, and the value stays. */
+  isUndo?: boolean;
   choose: (whose: "mine" | "theirs" | undefined) => void;
 }
 
 export class Saving {
   conflict = $state.raw<Conflict>();
   #collectionId: number;
+  #history: History;
   #saved: (item: Item, field: FieldDef) => void;
 
   constructor(collectionId: number, saved: (item: Item, field: FieldDef) => void) {
     this.#collectionId = collectionId;
+    this.#history = historyOf(collectionId);
     this.#saved = saved;
   }
 
@@ -35,6 +40,7 @@ export class Saving {
     const before = this.#last.get(item.id);
     const result = (before ?? Promise.resolve()).then(() => this.#save(item, field, value));
     this.#last.set(item.id, result);
+    this.#history.track(result);
     try {
       return await result;
     } finally {
@@ -50,6 +56,7 @@ export class Saving {
     for (;;) {
       try {
         const { data } = await api.patch("/collections/{collectionId}/items/{itemId}", { path, body: { data: { [field.field_key]: value } }, ifMatch: version });
+        if (data.version !== version) this.#history.push({ kind: "value", field, changes: [{ item: data, before: known.data[field.field_key] }] });
         this.#saved(data, field);
         return { ok: true };
       } catch (thrown) {
