@@ -1,4 +1,4 @@
-// Files that people send from the inbox.
+// Files that people send from the inbox, and the inbox of one channel.
 
 import assert from "node:assert/strict";
 import { crc32, deflateSync } from "node:zlib";
@@ -103,4 +103,44 @@ export async function refusedFiles(given) {
   await log(page).locator("article").filter({ hasText: text }).getByRole("link", { name: /plano\.pdf/ }).waitFor();
   await chosen(page).waitFor({ state: "detached" });
   assert.equal(await field(page, person).inputValue(), "");
+}
+
+/** With a second channel the list can be narrowed to one; the address keeps it over views, search and conversations. */
+export async function oneChannel(given) {
+  const { view, origin, chat, call, folder } = given;
+  const { page } = view;
+  const person = await customer(chat, call, "Teresa Valls");
+  await person.write("¿Tenéis cometas?");
+  const first = (await call("GET", "/channels"))[0];
+  await page.goto(`${origin}/app/1/inbox`);
+  await row(page, person).waitFor();
+  assert.equal(await page.getByLabel("Channel", { exact: true }).count(), 0, "one channel is no choice");
+  // The workspace of the demo has one channel; the page is told of a second one, which has no conversation.
+  await page.route("**/api/v1/channels", async (route) => {
+    const answer = await (await route.fetch()).json();
+    await route.fulfill({ json: { ...answer, data: [...answer.data, { ...first, id: first.id + 999, name: "Wholesale", address: "+34 600 000 001" }] } });
+  });
+  await page.reload();
+  await page.getByLabel("Channel", { exact: true }).selectOption({ label: "Wholesale (+34 600 000 001)" });
+  await page.getByText("Other channels may have some.").waitFor();
+  await check(view, "inbox-channel-empty", folder);
+  for (const name of ["All", "Mine", "Unassigned"]) {
+    const tab = page.getByRole("link", { name, exact: true });
+    await tab.click();
+    await page.waitForURL(new RegExp(`channel=${first.id + 999}`));
+    const inList = await tab.evaluate((link) => {
+      const [bar, own] = [link.parentElement, link].map((one) => one.getBoundingClientRect());
+      return own.left >= bar.left - 1 && own.right <= bar.right + 1;
+    });
+    assert(inList, `${name} is out of sight`);
+  }
+  await page.getByLabel("Channel", { exact: true }).selectOption({ value: String(first.id) });
+  await row(page, person).click();
+  await page.waitForURL(/inbox\/\d+\?.*channel=/);
+  await log(page).getByText("¿Tenéis cometas?").waitFor();
+  await page.reload();
+  await log(page).getByText("¿Tenéis cometas?").waitFor();
+  await row(page, person).waitFor();
+  assert.equal(await page.getByLabel("Channel", { exact: true }).inputValue(), String(first.id));
+  await check(view, "inbox-channel", folder);
 }
