@@ -11,6 +11,7 @@ import * as contacts from "./contacts.mjs";
 import { automations, flowByKeyboard, flowConflict, flowOnCanvas } from "./flows.mjs";
 import { hostileTexts } from "./hostile.mjs";
 import * as inbox from "./inbox.mjs";
+import { oneChannel, refusedFiles, sendFiles } from "./inbox-files.mjs";
 import { sessionEnds, webhooks } from "./journeys.mjs";
 import { account, audit, business, installation, team } from "./settings.mjs";
 import { inboundWebhooks, inspector, shell, shellByKeyboard } from "./tools.mjs";
@@ -40,7 +41,7 @@ export const AREAS = {
     logs,
     workbenchStates,
   },
-  inbox: { takeOver: inbox.takeOver, drafts: inbox.drafts, conversationStates: inbox.states, quickReply: inbox.quickReply, together: inbox.together, phone: onPhone(inbox.phone) },
+  inbox: { takeOver: inbox.takeOver, drafts: inbox.drafts, conversationStates: inbox.states, quickReply: inbox.quickReply, together: inbox.together, sendFiles, refusedFiles, oneChannel, phone: onPhone(inbox.phone), sendFilesOnPhone: onPhone(sendFiles) },
   contacts: {
     createAndFilter: contacts.createAndFilter,
     twoSave: contacts.twoSave,

@@ -21,9 +21,9 @@ export async function customer(chat, call, name) {
   return { name, phone, contact: contact.id, write: (body) => simulate(chat, `/users/${phone}/actions`, { do: "text", body }), read: () => simulate(chat, `/users/${phone}/chat?read=true`) };
 }
 
-const row = (page, person) => page.locator(`[data-contact="${person.contact}"]`);
-const field = (page, person) => page.getByLabel(`Message to ${person.name}`);
-const log = (page) => page.getByRole("log", { name: "Messages" });
+export const row = (page, person) => page.locator(`[data-contact="${person.contact}"]`);
+export const field = (page, person) => page.getByLabel(`Message to ${person.name}`);
+export const log = (page) => page.getByRole("log", { name: "Messages" });
 
 /** A customer writes, and the conversation appears. A person takes it over, writes, sees the ticks and gives it back. */
 export async function takeOver({ view, origin, chat, call, folder }) {

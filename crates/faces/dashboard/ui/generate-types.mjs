@@ -47,13 +47,12 @@ const nodeKinds = rows.map(([, type, work, scope, text]) => {
   const [, ports] = part.match(/^Ports: (.*)\.$/m);
   const [, portsFrom] = ports.match(/the `id` of each of its `(\w+)`/) ?? [];
   const fixed = [...ports.replace(/the `id`.*/, "").matchAll(/`(\w+)`/g)].map(([, port]) => port);
-  const example = JSON.parse(part.match(/```json[^\n]*\n([^]*?)```/)[1]).config;
-  return { type, work, scope: scope ?? null, text, ports: fixed, portsFrom: portsFrom ?? null, isAvailable: !part.includes("The service has no "), schema: resolved(contract.FlowNodeConfig["x-schema-by-type"][type]), example };
+  return { type, work, scope: scope ?? null, text, ports: fixed, portsFrom: portsFrom ?? null, isAvailable: !part.includes("The service has no ") };
 });
 const types = contract.FlowNodeType.enum;
-if (nodeKinds.length !== types.length || nodeKinds.some(({ type, schema }) => !types.includes(type) || !schema)) throw new Error("docs/flow-nodes.md has other nodes than openapi.public.json: run make openapi");
+const nodeSchemas = Object.fromEntries(types.map((type) => [type, resolved(contract.FlowNodeConfig["x-schema-by-type"][type])]));
+if (nodeKinds.length !== types.length || nodeKinds.some(({ type }) => !nodeSchemas[type])) throw new Error("docs/flow-nodes.md has other nodes than openapi.public.json: run make openapi");
 const forms = Object.fromEntries(["FlowNode", "FlowSettings", "FlowVariable", "AutomationPolicy", "NewAutomation"].map((name) => [name, resolved(contract[name])]));
-writeFileSync(
-  join(folder, "forms.ts"),
-  `export const nodeKinds: unknown = ${JSON.stringify(nodeKinds)};\nexport const forms: unknown = ${JSON.stringify(forms)};\n`,
-);
+// The drawing of a flow needs the kinds of its nodes, and only forms need the schemas, which are ten times as long.
+writeFileSync(join(folder, "nodes.ts"), `export const nodeKinds: unknown = ${JSON.stringify(nodeKinds)};\n`);
+writeFileSync(join(folder, "forms.ts"), `export const nodeSchemas: unknown = ${JSON.stringify(nodeSchemas)};\nexport const forms: unknown = ${JSON.stringify(forms)};\n`);

@@ -28,7 +28,11 @@ export default defineConfig(({ command }) => ({
             { name: "svelte", test: /node_modules\/(?!@xyflow|@svelte-put|d3-)/, priority: 3 },
             // The texts of each area, for the pages of the area.
             ...textAreas().map((area) => ({ name: `text-${area}`, test: new RegExp(`/src/text/en/${area}\\.ts$`), priority: 4 })),
-            { name: "lib", test: /\/src\/(lib|text)/, priority: 2 },
+            // What ids there are is for the inspector and for searches.
+            { name: "lib", test: /\/src\/(lib\/(?!ids\.|JsonLinks)|text)/, priority: 2 },
+            { name: "ids", test: /\/src\/lib\/ids\.ts$/ },
+            // What the canvas of a flow, its outline, its settings, versions and runs share.
+            { name: "flow", test: /\/src\/(pages\/flows\/canvas\/(graph|kinds|marks|view|Outline|Picture|ViewSwitch)|types\/nodes)/ },
             // Only the drawing of a flow loads this.
             { name: "xyflow", test: /node_modules/, priority: 1 },
             { name: "forms", test: /\/src\/(pages\/flows\/form|types\/forms)/ },

@@ -1,11 +1,6 @@
 // The objects that fields can point to, found by their names.
 
-import { api, newKey } from "../../../lib/api";
-import { ApiError } from "../../../lib/errors";
-import { root } from "../../../lib/root";
-import { route } from "../../../lib/route.svelte";
-import { session } from "../../../lib/session.svelte";
-import type { Data } from "../../../lib/api";
+import { api } from "../../../lib/api";
 import type { FieldDef } from "../fields/kinds";
 import { nameOf, type Named } from "../fields/values";
 
@@ -35,20 +30,4 @@ export async function find(field: FieldDef, text: string, signal: AbortSignal): 
     return named(data, (row: { mime_type: string }) => row.mime_type);
   }
   return [];
-}
-
-/** Stores a file in the workspace. */
-export async function upload(file: File): Promise<Data<"/files", "post">> {
-  const form = new FormData();
-  form.set("file", file);
-  const headers = { authorization: `Bearer ${await session.token(route.workspace)}`, accept: "application/json", "idempotency-key": newKey() };
-  let response: Response;
-  try {
-    response = await fetch(`${root}/api/v1/files`, { method: "POST", headers, body: form, credentials: "omit", cache: "no-store" });
-  } catch {
-    throw new ApiError(0, undefined);
-  }
-  const body: unknown = await response.json().catch(() => undefined);
-  if (!response.ok) throw new ApiError(response.status, body, response.headers);
-  return (body as { data: Data<"/files", "post"> }).data;
 }

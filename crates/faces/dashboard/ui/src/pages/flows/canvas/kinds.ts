@@ -1,8 +1,7 @@
-// The kinds of nodes, as the service publishes them: what they do, their ports, and the schema of their settings.
+// The kinds of nodes, as the service publishes them: what they do, and their ports.
 
-import { nodeKinds } from "../../../types/forms";
+import { nodeKinds } from "../../../types/nodes";
 import type { Schemas } from "../../../types/api";
-import type { Schema } from "../form/schema";
 
 export type NodeType = Schemas["FlowNodeType"];
 export type FlowNode = Schemas["FlowNode"];
@@ -19,8 +18,6 @@ export interface Kind {
   /** The setting whose entries are ports, each named by its `id`. */
   portsFrom: string | null;
   isAvailable: boolean;
-  schema: Schema;
-  example: Record<string, unknown>;
 }
 
 export const kinds = nodeKinds as Kind[];

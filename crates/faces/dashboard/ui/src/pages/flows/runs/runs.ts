@@ -13,9 +13,9 @@ export const hasEnded = ({ status }: FlowRun) => status === "completed" || statu
 
 /** A duration with its unit. */
 export function milliseconds(ms: number): string {
-  if (ms < 1000) return t.flows.ms(Math.round(ms));
-  if (ms < 120_000) return t.flows.seconds((ms / 1000).toFixed(1));
-  return ms < 7_200_000 ? t.flows.minutes(Math.round(ms / 60_000)) : t.flows.hours(Math.round(ms / 3_600_000));
+  if (ms < 1000) return t.flowParts.ms(Math.round(ms));
+  if (ms < 120_000) return t.flowParts.seconds((ms / 1000).toFixed(1));
+  return ms < 7_200_000 ? t.flowParts.minutes(Math.round(ms / 60_000)) : t.flowParts.hours(Math.round(ms / 3_600_000));
 }
 
 export function duration(run: FlowRun): string {

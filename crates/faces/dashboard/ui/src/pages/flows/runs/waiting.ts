@@ -18,6 +18,6 @@ export async function waitingMarks(path: { workspaceId: number; flowId: number }
     const waits = new Set(run.waiting_for.map(({ step_position }) => step_position));
     for (const id of new Set(data.filter((step) => waits.has(step.position)).map((step) => step.node_id))) nodes.set(id, (nodes.get(id) ?? 0) + 1);
   }
-  const marks = new Map([...nodes].map(([id, count]): [string, Mark] => [id, { tone: "warn", text: t.flows.waitHere(count) }]));
+  const marks = new Map([...nodes].map(([id, count]): [string, Mark] => [id, { tone: "warn", text: t.flowParts.waitHere(count) }]));
   return { marks, total: runs.length, isMore: runs.length > RUNS || answer.has_more === true };
 }
