@@ -99,10 +99,12 @@ export async function cells({ view, origin, call, folder, collection }) {
   const grid = page.getByRole("grid");
   await grid.getByText(item.data.toy, { exact: true }).waitFor();
   await grid.focus();
+  // A change for an older version is sent again by the page.
+  const saved = () => page.waitForResponse((answer) => answer.request().method() === "PATCH" && /\/items/.test(answer.url()) && answer.status() !== 409);
   const type = async (keys, text, end = "Enter") => {
     for (const one of keys) await page.keyboard.press(one);
     if (text !== undefined) await page.keyboard.type(text);
-    await Promise.all([api(page, "PATCH"), page.keyboard.press(end)]);
+    await Promise.all([saved(), page.keyboard.press(end)]);
     if (end === "Enter") await page.keyboard.press("ArrowUp");
   };
   await type(["Enter", "Control+a"], "Tin robot");
@@ -225,7 +227,7 @@ export async function fieldsAndImport({ view, origin, call, folder, collection }
   await form.getByText("reject 2").waitFor();
   await check(view, "import-try", folder);
   await form.getByRole("button", { name: "Import 2 records" }).click();
-  await page.getByRole("heading", { name: "Rejected rows" }).waitFor();
+  await page.locator("dl").getByText("Completed with errors").waitFor();
   await page.getByText("Row 2", { exact: true }).or(page.getByText("Row 3", { exact: true })).first().waitFor();
   await check(view, "import-report", folder);
   const found = await call("GET", `/collections/${collection.id}/items/search?q=Kite`);
