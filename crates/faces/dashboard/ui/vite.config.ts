@@ -24,8 +24,8 @@ export default defineConfig(({ command }) => ({
         // What pages share is one file each, so that the names do not depend on which pages share it.
         codeSplitting: {
           groups: [
-            // A group takes what its modules need, so the first ones are those that others need.
-            { name: "svelte", test: /node_modules\/(?!@xyflow|@svelte-put|d3-)/, priority: 3 },
+            // A group takes what its modules need, so the first ones are those that others need: also what loads parts of a page.
+            { name: "svelte", test: /node_modules\/(?!@xyflow|@svelte-put|d3-)|vite\/preload-helper/, priority: 3 },
             // The texts of each area, for the pages of the area.
             ...textAreas().map((area) => ({ name: `text-${area}`, test: new RegExp(`/src/text/en/${area}\\.ts$`), priority: 4 })),
             // What ids there are is for the inspector and for searches.
