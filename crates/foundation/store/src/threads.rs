@@ -27,8 +27,6 @@ pub(crate) struct Threads {
     /// Only its threads for blocking work are used. `None` once this is dropped.
     pool: Option<Runtime>,
     queues: Arc<Queues>,
-    /// How long work waited for a thread.
-    waits: Histogram,
 }
 
 impl Drop for Threads {
@@ -47,14 +45,13 @@ impl Threads {
         let number = usize::try_from(number).unwrap_or(usize::MAX).max(1);
         let pool =
             Builder::new_current_thread().thread_name("database").max_blocking_threads(number).build()?;
-        let queues = Queues { background: (number / 2).max(1), waiting: Mutex::default() };
-        Ok(Self { pool: Some(pool), queues: Arc::new(queues), waits })
+        let queues = Queues { background: (number / 2).max(1), waiting: Mutex::default(), waits };
+        Ok(Self { pool: Some(pool), queues: Arc::new(queues) })
     }
 
-    /// How much work is waiting for a thread.
+    /// How much work is waiting for a thread. Work whose answer nobody awaits any more does not count.
     pub(crate) fn waiting(&self) -> usize {
-        let waiting = self.queues.lock();
-        waiting.high.len() + waiting.normal.len() + waiting.background.len()
+        self.queues.lock().all().filter(|entry| entry.work.is_awaited()).count()
     }
 
     /// Does something on one of the threads, which answers at once or hands the answer on. Work is not begun once nobody
@@ -68,11 +65,7 @@ impl Threads {
         work: impl FnOnce(Answer<T>) + Send + 'static,
     ) -> Result<T> {
         let (reply, answer) = oneshot::channel();
-        self.queue(priority, move || {
-            if !reply.is_closed() {
-                work(Answer(reply));
-            }
-        });
+        self.queue(priority, Question { work, reply });
         answer.await.map_err(|_| Error::internal("the work at the database panicked"))?
     }
 
@@ -81,40 +74,84 @@ impl Threads {
         self.queue(Priority::High, work);
     }
 
-    fn queue(&self, priority: Priority, work: impl FnOnce() + Send + 'static) {
+    fn queue(&self, priority: Priority, work: impl Work + 'static) {
         let Some(pool) = &self.pool else { return };
-        let (caller, since, waits) = (Handle::current(), Instant::now(), self.waits.clone());
-        let work = move || {
-            waits.observe(since.elapsed().as_secs_f64());
-            // Work may start tasks, and nothing drives those of the pool.
-            let _within = caller.enter();
-            work();
-        };
-        if self.queues.add(priority, Box::new(work)) {
+        let entry = Entry { work: Box::new(work), caller: Handle::current(), since: Instant::now() };
+        if self.queues.add(priority, entry) {
             let queues = self.queues.clone();
             pool.spawn_blocking(move || queues.serve());
         }
     }
 }
 
-type Work = Box<dyn FnOnce() + Send>;
+/// Something to do on one of the threads.
+trait Work: Send {
+    /// Whether anybody awaits the answer.
+    fn is_awaited(&self) -> bool;
+    fn run(self: Box<Self>);
+}
+
+/// Work whose answer a future awaits.
+struct Question<T, F> {
+    work: F,
+    reply: oneshot::Sender<Result<T>>,
+}
+
+impl<T: Send, F: FnOnce(Answer<T>) + Send> Work for Question<T, F> {
+    fn is_awaited(&self) -> bool {
+        !self.reply.is_closed()
+    }
+
+    fn run(self: Box<Self>) {
+        if self.is_awaited() {
+            (self.work)(Answer(self.reply));
+        }
+    }
+}
+
+impl<F: FnOnce() + Send> Work for F {
+    fn is_awaited(&self) -> bool {
+        true
+    }
+
+    fn run(self: Box<Self>) {
+        self();
+    }
+}
+
+/// Work in a queue.
+struct Entry {
+    work: Box<dyn Work>,
+    /// The runtime of the caller. Work may start tasks, and nothing drives those of the pool.
+    caller: Handle,
+    since: Instant,
+}
 
 /// Work that has no thread yet.
 struct Queues {
     /// How many threads background work may have.
     background: usize,
     waiting: Mutex<Waiting>,
+    /// How long work waited for a thread.
+    waits: Histogram,
 }
 
 #[derive(Default)]
 struct Waiting {
-    high: VecDeque<Work>,
+    high: VecDeque<Entry>,
     /// Work for which a thread comes, with whether it is background work.
-    normal: VecDeque<(Work, bool)>,
+    normal: VecDeque<(Entry, bool)>,
     /// Background work beyond what may be done at a time.
-    background: VecDeque<Work>,
+    background: VecDeque<Entry>,
     /// How much background work is in `normal`, or is being done.
     background_admitted: usize,
+}
+
+impl Waiting {
+    fn all(&self) -> impl Iterator<Item = &Entry> {
+        let normal = self.normal.iter().map(|(entry, _)| entry);
+        self.high.iter().chain(normal).chain(&self.background)
+    }
 }
 
 impl Queues {
@@ -123,17 +160,17 @@ impl Queues {
     }
 
     /// Adds work. Returns whether a thread has to come for it.
-    fn add(&self, priority: Priority, work: Work) -> bool {
+    fn add(&self, priority: Priority, entry: Entry) -> bool {
         let mut waiting = self.lock();
         match priority {
-            Priority::High => waiting.high.push_back(work),
-            Priority::Normal => waiting.normal.push_back((work, false)),
+            Priority::High => waiting.high.push_back(entry),
+            Priority::Normal => waiting.normal.push_back((entry, false)),
             Priority::Background if waiting.background_admitted < self.background => {
                 waiting.background_admitted += 1;
-                waiting.normal.push_back((work, true));
+                waiting.normal.push_back((entry, true));
             }
             Priority::Background => {
-                waiting.background.push_back(work);
+                waiting.background.push_back(entry);
                 return false;
             }
         }
@@ -142,18 +179,20 @@ impl Queues {
 
     /// Does the work that is first. After background work, the thread stays for that which it admits.
     fn serve(&self) {
-        while let Some((work, is_background)) = self.next() {
+        while let Some((entry, is_background)) = self.next() {
+            self.waits.observe(entry.since.elapsed().as_secs_f64());
+            let _within = entry.caller.enter();
             // Whoever waits learns of a panic, because the answer is dropped with the work.
-            let _ = catch_unwind(AssertUnwindSafe(work));
+            let _ = catch_unwind(AssertUnwindSafe(|| entry.work.run()));
             if !(is_background && self.admit_background()) {
                 return;
             }
         }
     }
 
-    fn next(&self) -> Option<(Work, bool)> {
+    fn next(&self) -> Option<(Entry, bool)> {
         let mut waiting = self.lock();
-        let high = waiting.high.pop_front().map(|work| (work, false));
+        let high = waiting.high.pop_front().map(|entry| (entry, false));
         high.or_else(|| waiting.normal.pop_front())
     }
 
@@ -162,7 +201,7 @@ impl Queues {
         let mut waiting = self.lock();
         let next = waiting.background.pop_front();
         match next {
-            Some(work) => waiting.normal.push_back((work, true)),
+            Some(entry) => waiting.normal.push_back((entry, true)),
             None => {
                 waiting.background_admitted -= 1;
                 return false;
@@ -292,7 +331,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_that_nobody_waits_for_is_not_begun() {
+    async fn work_that_nobody_awaits_does_not_count_and_is_not_begun() {
         let threads = threads(1);
         let (end, busy) = busy(&threads, Priority::Normal).await;
         let cancelled = threads.run(Priority::Normal, |_: Answer<()>| panic!("it was begun"));
@@ -301,10 +340,10 @@ mod tests {
             done = cancelled => panic!("there was no thread: {done:?}"),
             () = yield_now() => {}
         }
+        assert_eq!(threads.waiting(), 0, "it counts though nobody awaits it");
         end.send(()).unwrap();
         busy.await.unwrap().unwrap();
         threads.run(Priority::Normal, |answer: Answer<()>| answer.send(Ok(()))).await.unwrap();
-        assert_eq!(threads.waiting(), 0);
     }
 
     #[tokio::test]
