@@ -18,6 +18,6 @@ mod work;
 
 pub use error::JobError;
 pub use job::{Job, JobContext, When};
-pub use runner::{Runner, Running, Waker};
+pub use runner::{Runner, Running};
 pub use table::{due_before, purge_failed};
 pub use work::Aborted;

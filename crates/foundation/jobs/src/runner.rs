@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
-use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -21,20 +20,6 @@ pub struct Runner {
     concurrency: usize,
     per_workspace: usize,
     poll: Duration,
-    waker: Waker,
-}
-
-/// Makes a runner check the table before its next poll. Independent of the database, and cheap to clone:
-/// `tx.after_commit(move || waker.wake())`.
-#[derive(Debug, Clone, Default)]
-pub struct Waker(Arc<Notify>);
-
-impl Waker {
-    /// Signals that a job may be due.
-    pub fn wake(&self) {
-        // This stores a permit, so a wake-up while the runner queries the table is not lost.
-        self.0.notify_one();
-    }
 }
 
 impl Runner {
@@ -47,7 +32,6 @@ impl Runner {
             concurrency: 8,
             per_workspace: 3,
             poll: Duration::from_secs(1),
-            waker: Waker::default(),
         }
     }
 
@@ -77,7 +61,8 @@ impl Runner {
         self
     }
 
-    /// Sets the interval at which the table is polled if nothing wakes the runner.
+    /// Sets the interval at which the table is polled, for jobs that become due and those of other replicas. What this
+    /// process enqueues wakes the runner.
     #[must_use]
     pub fn poll_every(mut self, interval: Duration) -> Self {
         self.poll = interval.max(Duration::from_millis(1));
@@ -89,11 +74,6 @@ impl Runner {
     pub fn lease(mut self, lease: Duration) -> Self {
         self.worker.lease = lease.max(Duration::from_millis(3));
         self
-    }
-
-    /// Returns the waker of this runner.
-    pub fn waker(&self) -> Waker {
-        self.waker.clone()
     }
 
     /// Starts running jobs on the current runtime, until [`Running::stop`].
@@ -190,6 +170,8 @@ impl InFlight {
 async fn serve(runner: Arc<Runner>, tokens: Tokens) -> InFlight {
     let mut running = InFlight::default();
     let mut planned = false;
+    // It keeps a wake-up that comes while the table is queried.
+    let enqueued = runner.worker.db.enqueued();
     while !tokens.soft.is_cancelled() {
         let free = runner.concurrency.saturating_sub(running.tasks.len());
         let mut more = false;
@@ -216,7 +198,7 @@ async fn serve(runner: Arc<Runner>, tokens: Tokens) -> InFlight {
             let full = running.tasks.len() >= runner.concurrency;
             tokio::select! {
                 () = tokens.soft.cancelled() => break,
-                () = runner.waker.0.notified(), if !full => break,
+                () = enqueued.notified(), if !full => break,
                 () = &mut pause, if !full => break,
                 Some(ended) = running.next() => {
                     if more || ended == Some(Ended::Again) {

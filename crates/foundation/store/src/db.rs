@@ -7,7 +7,7 @@ use crate::postgres::flusher::{Flusher, PostgresLog, Session};
 use crate::room::Room;
 use crate::sqlite::writer::{self, Pending, Work};
 use crate::threads::{Answer, Priority, Threads};
-use crate::tx::{AfterCommit, EventObserver, Events, Held, Read, Tx, run_hooks};
+use crate::tx::{AfterCommit, EventObserver, Held, Listeners, Read, Tx, run_hooks};
 use crate::{AnyConnection, Backend, each, migrations};
 use crossbeam_channel::Sender;
 use diesel::connection::{AnsiTransactionManager, TransactionManager};
@@ -62,7 +62,7 @@ pub(crate) struct Inner {
     pub(crate) flusher: Option<Flusher>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
-    events: Arc<Events>,
+    listeners: Arc<Listeners>,
     pub(crate) metrics: Metrics,
     pub(crate) room: Room,
 }
@@ -108,12 +108,12 @@ impl Db {
         if !schema.pending.is_empty() {
             return Err(Error::internal("the database has an older schema: run `svc migrate` first"));
         }
-        let events = Arc::new(Events::default());
+        let listeners = Arc::new(Listeners::default());
         let metrics = Metrics::new().map_err(Error::internal)?;
         let (writer, flusher) = match &backend {
             Backend::Sqlite(path) => {
                 let groups = metrics.groups.clone();
-                let writer = writer::start(path, clock.clone(), random.clone(), events.clone(), groups)?;
+                let writer = writer::start(path, clock.clone(), random.clone(), listeners.clone(), groups)?;
                 (Some(writer), None)
             }
             Backend::Postgres(url) => {
@@ -136,7 +136,7 @@ impl Db {
             flusher,
             clock,
             random,
-            events,
+            listeners,
             metrics,
             room: Room::default(),
         });
@@ -186,12 +186,17 @@ impl Db {
     /// Shows every event that is emitted from now on to `observer`, in the transaction that emits it. Gives whether it is
     /// the first observer; a second one sees nothing.
     pub fn observe_events(&self, observer: EventObserver) -> bool {
-        self.inner.events.set_observer(observer)
+        self.inner.listeners.set_observer(observer)
     }
 
     /// Wakes the one who waits for it after every commit of this process that published an event.
     pub fn emitted(&self) -> Arc<Notify> {
-        self.inner.events.emitted.clone()
+        self.inner.listeners.emitted.clone()
+    }
+
+    /// Wakes the one who waits for it after every commit of this process that enqueued a job which is due.
+    pub fn enqueued(&self) -> Arc<Notify> {
+        self.inner.listeners.enqueued.clone()
     }
 
     /// How often the database was asked.
@@ -397,7 +402,7 @@ impl Inner {
         begin: &str,
         work: &impl Fn(&mut Tx) -> Result<T>,
     ) -> Result<Committed<T>> {
-        let mut tx = Tx::new(self.reader()?, self.random.clone(), self.events.clone());
+        let mut tx = Tx::new(self.reader()?, self.random.clone(), self.listeners.clone());
         each!(tx.connection(), |connection| AnsiTransactionManager::begin_transaction_sql(
             connection, begin
         ))?;

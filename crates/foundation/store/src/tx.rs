@@ -105,15 +105,17 @@ pub(crate) fn run_hooks(hooks: Vec<AfterCommit>) {
 /// Sees what events are emitted, by their names and data.
 pub type EventObserver = Box<dyn Fn(&str, &JsonText) + Send + Sync>;
 
-/// What a database does with events beside storing them.
+/// Who learns of what transactions do, beside the database.
 #[derive(Default)]
-pub(crate) struct Events {
-    /// Woken by those that are durable.
+pub(crate) struct Listeners {
+    /// Woken by events that are durable.
     pub(crate) emitted: Arc<Notify>,
+    /// Woken by jobs that are durable and due.
+    pub(crate) enqueued: Arc<Notify>,
     observer: OnceLock<EventObserver>,
 }
 
-impl Events {
+impl Listeners {
     /// Whether it is the first observer.
     pub(crate) fn set_observer(&self, observer: EventObserver) -> bool {
         self.observer.set(observer).is_ok()
@@ -130,11 +132,12 @@ impl Events {
 pub struct Tx {
     read: Read,
     random: Arc<dyn Random>,
-    events: Arc<Events>,
+    listeners: Arc<Listeners>,
     after_commit: Vec<AfterCommit>,
     locks: LockOrder,
     log_changes: Changes,
     outbox: Outbox,
+    has_due_jobs: bool,
     answers_before_flush: bool,
     chain: Option<Chain>,
 }
@@ -167,10 +170,19 @@ struct JobRow<'a> {
 }
 
 impl Tx {
-    pub(crate) fn new(read: Read, random: Arc<dyn Random>, events: Arc<Events>) -> Self {
-        let (after_commit, locks, log_changes, outbox, chain) = Default::default();
-        let answers_before_flush = false;
-        Self { read, random, events, after_commit, locks, log_changes, outbox, answers_before_flush, chain }
+    pub(crate) fn new(read: Read, random: Arc<dyn Random>, listeners: Arc<Listeners>) -> Self {
+        Self {
+            read,
+            random,
+            listeners,
+            after_commit: Vec::new(),
+            locks: LockOrder::default(),
+            log_changes: Changes::default(),
+            outbox: Outbox::default(),
+            has_due_jobs: false,
+            answers_before_flush: false,
+            chain: None,
+        }
     }
 
     /// Ends one transaction, whose hooks these are; the next one may begin on the same connection.
@@ -178,6 +190,7 @@ impl Tx {
         self.locks = LockOrder::default();
         self.log_changes = Changes::default();
         self.outbox = Outbox::default();
+        self.has_due_jobs = false;
         self.answers_before_flush = false;
         self.chain = None;
         std::mem::take(&mut self.after_commit)
@@ -187,8 +200,12 @@ impl Tx {
     pub(crate) fn run<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let value = work(self)?;
         if std::mem::take(&mut self.outbox).write(self.connection())? {
-            let events = self.events.clone();
-            self.after_commit(move || events.emitted.notify_one());
+            let listeners = self.listeners.clone();
+            self.after_commit(move || listeners.emitted.notify_one());
+        }
+        if std::mem::take(&mut self.has_due_jobs) {
+            let listeners = self.listeners.clone();
+            self.after_commit(move || listeners.enqueued.notify_one());
         }
         std::mem::take(&mut self.log_changes).write(self.connection())?;
         Ok(value)
@@ -270,7 +287,7 @@ impl Tx {
             contact_id: event.contact_id(),
             origin: Origin::of(cause, self.chain.as_ref()),
         };
-        self.events.observe(&row.kind, &row.data);
+        self.listeners.observe(&row.kind, &row.data);
         self.outbox.push(row);
         Ok(())
     }
@@ -345,6 +362,7 @@ impl Tx {
             ))
             .filter(jobs::lease_until.is_not_null().or(jobs::failed_at.is_not_null()))
             .execute(connection))?;
+        self.has_due_jobs |= run_at <= self.now();
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use crate::connections::connection::{Role, open_sqlite};
 use crate::full_text::FullText;
 use crate::metrics::GroupMetrics;
 use crate::sqlite::checkpoints::Checkpoints;
-use crate::tx::{AfterCommit, Events, Held, Read, Tx, run_hooks};
+use crate::tx::{AfterCommit, Held, Listeners, Read, Tx, run_hooks};
 use crate::{AnyConnection, SqliteConnection};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use diesel::connection::{AnsiTransactionManager as Manager, TransactionManager};
@@ -97,13 +97,13 @@ pub(crate) fn start(
     path: &str,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
-    events: Arc<Events>,
+    listeners: Arc<Listeners>,
     metrics: GroupMetrics,
 ) -> Result<Sender<Box<dyn Work>>> {
     let path = path.to_owned();
     let connection = AnyConnection::Sqlite(open_sqlite(&path, Role::Writer)?);
     let (sender, receiver) = unbounded();
-    let tx = Tx::new(Read::new(Held::Owned(Box::new(connection)), clock), random, events);
+    let tx = Tx::new(Read::new(Held::Owned(Box::new(connection)), clock), random, listeners);
     let checkpoints = Checkpoints::start(&path)?;
     let writer = Writer { path, tx, receiver, careful: 0, checkpoints, metrics };
     std::thread::Builder::new().name("sqlite-writer".to_owned()).spawn(move || writer.serve())?;

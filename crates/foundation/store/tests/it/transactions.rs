@@ -7,9 +7,10 @@ use model::{
     Cause, Chain, Error, Event, EventId, EventMeta, JsonText, Result, Scope, Timestamp, WorkspaceId,
 };
 use std::collections::HashSet;
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::{Arc, Barrier, Mutex};
+use std::task::Poll;
 use store::schema::{events, jobs};
 use store::{Backend, Batched, Batches, Db, Tx, dialect};
 use testkit::{Kind, TestDb};
@@ -539,7 +540,8 @@ async fn the_size_is_reported(kind: Kind) {
     assert!(before > 0);
     // PostgreSQL compresses long texts, and may drop caches of 160 kB that its count includes: the text must stay
     // far larger than that after compression.
-    let noise: String = (0..100_000_u64).map(|n| format!("{:x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+    let noise: String =
+        (0..100_000_u64).map(|n| format!("{:x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
     test.db.write(move |tx| tx.enqueue(None, "large", None, &noise, tx.now())).await.unwrap();
     test.db.tidy().await.unwrap();
     assert!(test.db.read(dialect::size_bytes).await.unwrap() > before);
@@ -579,11 +581,16 @@ async fn readers_refuse_to_write_on_sqlite() {
 #[tokio::test]
 async fn a_write_whose_caller_left_is_done_all_the_same() {
     let test = TestDb::new(Kind::Sqlite);
-    let write = test.db.write(|tx| {
-        std::thread::sleep(Duration::from_millis(50));
+    let gate = Arc::new(Barrier::new(2));
+    let passed = gate.clone();
+    let mut write = Box::pin(test.db.write(move |tx| {
+        passed.wait();
         mark(tx, "done")
-    });
-    assert!(tokio::time::timeout(Duration::from_millis(5), write).await.is_err());
+    }));
+    let is_pending = poll_fn(|context| Poll::Ready(write.as_mut().poll(context).is_pending()));
+    assert!(is_pending.await);
+    drop(write);
+    gate.wait();
     test.db.write(|_| Ok(())).await.unwrap();
     assert_eq!(marks(&test.db).await, ["done"]);
 }
