@@ -133,6 +133,7 @@ macro_rules! body {
                     quick_reply: self.quick_reply_id,
                     answers: &self.answers,
                     interactive: None,
+                    attachment: None,
                     files: &[],
                     reply_to: self.reply_to,
                 }
@@ -279,6 +280,22 @@ body! {
     with channel template attempt
 }
 
+/// A file that is sent in the place of a text.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({ "file_id": 1, "caption": "Our price list" }))]
+pub struct MessageFile {
+    /// The id of the file.
+    pub(crate) file_id: FileId,
+    /// What it is sent as. By default what its MIME type says.
+    #[serde(default, rename = "type")]
+    pub(crate) kind: Option<MediaKind>,
+    /// The text below it. Audio and stickers have none.
+    #[serde(default)]
+    #[schema(min_length = 1, max_length = 1_024, pattern = r"\S")]
+    pub(crate) caption: Option<String>,
+}
+
 body! {
     /// A message of a person of the team.
     #[schema(example = json!({ "text": "Hello, this is Bruno. How can I help?" }))]
@@ -286,6 +303,9 @@ body! {
         /// The id of the member of the team who writes.
         #[serde(default)]
         pub(crate) member_id: Option<MemberId>,
+        /// A file, instead of `text`.
+        #[serde(default)]
+        pub(crate) attachment: Option<MessageFile>,
     }
     with channel text_or_reply reply
 }

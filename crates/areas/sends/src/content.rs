@@ -1,8 +1,8 @@
 //! What is sent: a template, or a message of any other type.
 
-use chatnet::{Interactive, ResolvedMessage, SentTemplate};
+use chatnet::{Interactive, MediaKind, ResolvedMessage, SentTemplate};
 use conversations::messages::{Detail, MessageType, NewAttachment};
-use model::{FileId, JsonText, MessageId, Result};
+use model::{Error, FileId, JsonText, MessageId, Result};
 
 /// What is sent.
 pub(super) enum Content {
@@ -48,6 +48,34 @@ pub(super) fn text(text: String, preview_url: bool, reply_to: Option<MessageId>)
         attachment: None,
         reply_to,
     }
+}
+
+/// A file, perhaps with a text below it.
+///
+/// # Errors
+/// `validation_error` where what it is sent as has no text.
+pub(super) fn media(
+    attachment: NewAttachment,
+    caption: Option<String>,
+    reply_to: Option<MessageId>,
+) -> Result<FreeMessage> {
+    let kind = attachment.kind;
+    if caption.is_some() && matches!(kind, MediaKind::Audio | MediaKind::Sticker) {
+        return Err(Error::invalid("caption", "cannot be sent with audio or a sticker"));
+    }
+    let content = caption.unwrap_or_default();
+    Ok(FreeMessage {
+        message_type: MessageType::of_media(kind),
+        shown: ResolvedMessage {
+            header: Some(kind.as_str().to_owned()),
+            body: content.clone(),
+            ..ResolvedMessage::default()
+        },
+        content,
+        detail: Detail::default(),
+        attachment: Some(attachment),
+        reply_to,
+    })
 }
 
 /// A text with buttons or a list.

@@ -2,7 +2,7 @@
 
 use super::bodies::{
     ChannelInteractiveMessage, ChannelMediaMessage, ChannelReaction, ChannelTemplateMessage,
-    ChannelTextMessage, DryRun, ReadMark,
+    ChannelTextMessage, DryRun, MessageFile, ReadMark,
 };
 use super::content::{Content, FreeMessage, interactive, text};
 use super::result::SendResult;
@@ -11,7 +11,7 @@ use super::send::{SendParts, Sending};
 use auth::Seal;
 use channels::ChannelRow;
 use channels::{Network, refused};
-use chatnet::{MediaKind, ResolvedMessage};
+use chatnet::ResolvedMessage;
 use conversations::messages::{self, Detail, MessageDirection, MessageRow, MessageType};
 use model::{Caller, ChannelId, Code, ConversationId, Error, MessageId, Result};
 use operation::{Body, Cx, Json, Path, Query, State, operation};
@@ -74,28 +74,9 @@ pub fn send_channel_media(
 ) -> Result<Json<SendResult>> {
     let channel = channels::live(tx, caller.workspace_id(), channel_id)?;
     let contact = known(body.to().contact(tx, &parts.0.people, channel.workspace_id, true)?)?;
-    if body.caption.is_some() && matches!(body.kind, MediaKind::Audio | MediaKind::Sticker) {
-        return Err(Error::invalid("caption", "cannot be sent with audio or a sticker"));
-    }
-    let attempt = body.attempt();
-    // It is not deleted before the message waits to be sent, and so refers to it.
-    files::held(tx, channel.workspace_id, &[body.file_id])?;
-    let attachment = parts.0.file(tx, channel.workspace_id, body.file_id, Some(body.kind), "file_id")?;
-    let content = body.caption.unwrap_or_default();
-    let shown = ResolvedMessage {
-        header: Some(body.kind.as_str().to_owned()),
-        body: content.clone(),
-        ..ResolvedMessage::default()
-    };
-    let free = FreeMessage {
-        message_type: MessageType::of_media(body.kind),
-        content,
-        detail: Detail::default(),
-        attachment: Some(attachment),
-        shown,
-        reply_to: body.reply_to,
-    };
-    let sending = Sending::new(caller, &parts.0, query.dry_run, attempt)?;
+    let sending = Sending::new(caller, &parts.0, query.dry_run, body.attempt())?;
+    let file = MessageFile { file_id: body.file_id, kind: Some(body.kind), caption: body.caption };
+    let free = sending.captioned(tx, &channel, &file, body.reply_to)?;
     sending.send(tx, &channel, Some(contact), Content::Free(Box::new(free))).map(Json)
 }
 

@@ -5,6 +5,7 @@ use super::recipient::channel_for;
 use super::result::SendResult;
 use super::retry::Attempt;
 use super::send::{SendParts, Sending, sender_of};
+use super::text_or_reply::TextOrReply;
 use channels::ChannelProvider;
 use conversations::messages::{MessageSenderType, Sender};
 use model::{Caller, Code, Error, Result};
@@ -14,7 +15,7 @@ use store::Tx;
 
 /// Answer as a human operator
 ///
-/// Sends a text, or a quick reply, in the name of a person of the team. If the channel's `takeover_pause_minutes` are set, the autopilot of the
+/// Sends a text, a quick reply, or a file in the name of a person of the team. If the channel's `takeover_pause_minutes` are set, the autopilot of the
 /// contact is paused for that long, so that the agent does not talk in between. A `member_id` that is of nobody in the team is
 /// a 400. A member who has signed in writes in the own name: without `member_id`, or with the own one. Test keys can write over a simulated channel only.
 #[operation(post "/contacts/{contactId}/operator-messages", scope = "handoff:manage")]
@@ -51,14 +52,9 @@ pub fn send_operator_message(
         None => Sender { kind: MessageSenderType::User, id: sender_of(caller)?.id },
     };
     let sending = Sending { sender, ..Sending::new(caller, &parts.0, false, Attempt::default())? };
-    let sent = sending.send_text_or_reply(
-        tx,
-        caller,
-        &channel,
-        &contact,
-        &variables.0,
-        (body.text_or_reply(), false),
-    )?;
+    let message = TextOrReply { attachment: body.attachment.as_ref(), ..body.text_or_reply() };
+    let message = (message, false);
+    let sent = sending.send_text_or_reply(tx, caller, &channel, &contact, &variables.0, message)?;
     let pause = channel.settings()?.takeover_pause_minutes;
     if contact.autopilot && pause > 0 {
         let until = Some(tx.now().plus_seconds(pause * 60));

@@ -1,12 +1,12 @@
-//! What is said to a contact: a text, or a quick reply with all that it has.
+//! What is said to a contact: a text, a quick reply with all that it has, or a file.
 
-use super::content::{Content, FreeMessage, interactive, text};
+use super::bodies::MessageFile;
+use super::content::{Content, FreeMessage, interactive, media, text};
 use super::result::SendResult;
 use super::send::Sending;
 use crate::quick_replies::{self, Filling, Rendered};
 use channels::ChannelRow;
 use chatnet::Interactive;
-use conversations::messages::MessageType;
 use model::{Caller, Code, Error, FileId, MessageId, QuickReplyId, Result};
 use ports::{ContactCard, WorkspaceVariables};
 use std::collections::BTreeMap;
@@ -20,6 +20,8 @@ pub(super) struct TextOrReply<'a> {
     pub(super) answers: &'a BTreeMap<String, String>,
     /// A text with buttons or a list, instead of the text.
     pub(super) interactive: Option<&'a Interactive>,
+    /// A file with a caption, instead of the text.
+    pub(super) attachment: Option<&'a MessageFile>,
     pub(super) files: &'a [FileId],
     pub(super) reply_to: Option<MessageId>,
 }
@@ -38,21 +40,26 @@ impl Sending<'_> {
         variables: &WorkspaceVariables,
         (message, preview_url): (TextOrReply<'_>, bool),
     ) -> Result<SendResult> {
-        let mut messages = match (message.text, message.quick_reply, message.interactive) {
-            (Some(words), None, None) => vec![text(words.to_owned(), preview_url, message.reply_to)],
-            (None, Some(reply), None) => {
+        let reply_to = message.reply_to;
+        let mut messages = match (message.text, message.quick_reply, message.interactive, message.attachment)
+        {
+            (Some(words), None, None, None) => vec![text(words.to_owned(), preview_url, reply_to)],
+            (None, Some(reply), None, None) => {
                 let filling = Filling { contact, variables, answers: message.answers };
                 let rendered = quick_replies::rendered(tx, caller, reply, &filling, !self.dry_run);
                 let rendered = rendered.map_err(|error| match error.code() {
                     Code::NotFound => error.param("quick_reply_id"),
                     _ => error,
                 })?;
-                self.messages(tx, channel, rendered, message.reply_to)?
+                self.messages(tx, channel, rendered, reply_to)?
             }
-            (None, None, Some(shown)) => vec![interactive(shown.clone(), message.reply_to)?],
-            (None, None, None) if !message.files.is_empty() => Vec::new(),
+            (None, None, Some(shown), None) => vec![interactive(shown.clone(), reply_to)?],
+            (None, None, None, Some(file)) => {
+                vec![self.captioned(tx, channel, file, reply_to).map_err(|error| error.below("attachment"))?]
+            }
+            (None, None, None, None) if !message.files.is_empty() => Vec::new(),
             _ => {
-                let rule = "or `quick_reply_id` is required, and not both; `interactive` stands in the place of a text";
+                let rule = "is required, or one of the fields that stand in its place, and not two of them";
                 return Err(Error::invalid("text", rule));
             }
         };
@@ -93,6 +100,23 @@ impl Sending<'_> {
         Ok(all)
     }
 
+    /// The message of a file with its caption.
+    ///
+    /// # Errors
+    /// `not_found` and `validation_error` with the field of the file.
+    pub(super) fn captioned(
+        &self,
+        tx: &mut Tx,
+        channel: &ChannelRow,
+        file: &MessageFile,
+        reply_to: Option<MessageId>,
+    ) -> Result<FreeMessage> {
+        // It is not deleted before the message waits to be sent, and so refers to it.
+        files::held(tx, channel.workspace_id, &[file.file_id])?;
+        let attachment = self.parts.file(tx, channel.workspace_id, file.file_id, file.kind, "file_id")?;
+        media(attachment, file.caption.clone(), reply_to)
+    }
+
     /// A message for each file.
     fn file_messages(
         &self,
@@ -103,13 +127,8 @@ impl Sending<'_> {
     ) -> Result<Vec<FreeMessage>> {
         // None of them is deleted before the messages wait to be sent, and so refer to them.
         files::held(tx, channel.workspace_id, files)?;
-        let message = |file: &FileId| {
-            let attachment = self.parts.file(tx, channel.workspace_id, *file, None, param)?;
-            let mut message = text(String::new(), false, None);
-            message.message_type = MessageType::of_media(attachment.kind);
-            message.attachment = Some(attachment);
-            Ok(message)
-        };
+        let message =
+            |file: &FileId| media(self.parts.file(tx, channel.workspace_id, *file, None, param)?, None, None);
         files.iter().map(message).collect()
     }
 }

@@ -12,7 +12,8 @@ mod requests;
 mod workspace;
 
 pub use group::GROUP;
-pub use installation::{InstallationCheck, InstallationCheckStatus, InstallationChecks};
+pub use installation::{InstallationCheck, InstallationChecks};
+pub use requests::HealthState;
 
 use ::operation::{Domain, Operations};
 

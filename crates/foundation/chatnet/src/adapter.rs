@@ -140,6 +140,9 @@ impl Capabilities {
             MediaKind::Sticker => (of_type("image/webp"), self.max_image_bytes.min(MOST_STICKER_BYTES)),
             MediaKind::Audio => (of_type("audio/"), self.max_av_bytes),
             MediaKind::Video => (of_type("video/"), self.max_av_bytes),
+            // The network measures an upload by its type, because it does not know yet what it will be sent as.
+            MediaKind::Document if of_type("image/") => (true, self.max_image_bytes),
+            MediaKind::Document if of_type("audio/") || of_type("video/") => (true, self.max_av_bytes),
             MediaKind::Document => (true, self.max_document_bytes),
         };
         if !fits {

@@ -1,5 +1,6 @@
 //! A service with a channel to a simulated network.
 
+use channels::ChannelSettings;
 use std::ops::Deref;
 use testkit::{ChannelApp, Kind};
 
@@ -17,6 +18,11 @@ impl Deref for Desk {
 impl Desk {
     pub async fn open(kind: Kind) -> Self {
         Self(ChannelApp::open(kind).await)
+    }
+
+    /// The same with other settings of the channel.
+    pub async fn with_settings(kind: Kind, change: impl FnOnce(&mut ChannelSettings)) -> Self {
+        Self(ChannelApp::with_settings(kind, change).await)
     }
 
     /// A service with the template `prices`, which has a file above its text.

@@ -1,22 +1,11 @@
 //! Checks of what the installation depends on.
 
-use model::{Result, text_enum};
+use crate::requests::HealthState;
+use model::Result;
 use operation::{BoxFuture, Cx, Json, State, operation};
 use serde::Serialize;
 use std::sync::Arc;
 use utoipa::ToSchema;
-
-text_enum! {
-    /// How a check ended.
-    pub enum InstallationCheckStatus {
-        /// All is well.
-        Ok = "ok",
-        /// The service works, but an operator should know.
-        Warn = "warn",
-        /// The service would not start again, or a part of it does not work.
-        Fail = "fail",
-    }
-}
 
 /// What a check found.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -25,7 +14,7 @@ pub struct InstallationCheck {
     /// What was checked.
     pub name: &'static str,
     /// How the check ended.
-    pub status: InstallationCheckStatus,
+    pub status: HealthState,
     /// What was found, and what to do where something is wrong.
     pub message: String,
 }
@@ -61,6 +50,6 @@ pub async fn check_installation(
         Some(checks) => checks.run().await,
         None => Vec::new(),
     };
-    let failed = checks.iter().filter(|check| check.status == InstallationCheckStatus::Fail).count();
+    let failed = checks.iter().filter(|check| check.status == HealthState::Fail).count();
     Ok(Json(InstallationChecked { object: "installation_checks", failed, checks }))
 }

@@ -7,7 +7,7 @@ mod model;
 mod overview;
 mod tenants;
 
-pub use checks::{InstallationCheck, InstallationCheckStatus, InstallationChecks};
+pub use checks::{InstallationCheck, InstallationChecks};
 
 /// Returns the operations on the installation.
 pub(crate) fn operations() -> operation::Operations {

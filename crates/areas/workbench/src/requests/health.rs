@@ -13,14 +13,14 @@ use utoipa::ToSchema;
 const WARN_PERCENT: i64 = 80;
 
 text_enum! {
-    /// How a check of the workspace's health ended.
+    /// How a check of the workspace or of the installation ended.
     #[derive(PartialOrd, Ord)]
     pub enum HealthState {
         /// Nothing is to be done.
         Ok = "ok",
-        /// It works, but a limit is near or something fails.
+        /// It works, but somebody should look at it.
         Warn = "warn",
-        /// Requests are refused.
+        /// Requests are refused, the service would not start again, or a part of it does not work.
         Fail = "fail",
     }
 }

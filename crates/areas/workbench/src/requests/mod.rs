@@ -10,6 +10,7 @@ mod rows;
 mod source;
 mod why;
 
+pub use health::HealthState;
 pub(crate) use source::SourceFilter;
 
 /// Returns the operations on the log of requests.

@@ -5,7 +5,7 @@ use operation::{BoxFuture, Services};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use testkit::{Kind, TestApp};
-use workbench::{InstallationCheck, InstallationCheckStatus, InstallationChecks};
+use workbench::{HealthState, InstallationCheck, InstallationChecks};
 
 /// Checks of which one fails.
 struct Scripted;
@@ -16,8 +16,8 @@ impl InstallationChecks for Scripted {
             |name, status, message: &str| InstallationCheck { name, status, message: message.to_owned() };
         Box::pin(async move {
             vec![
-                check("files", InstallationCheckStatus::Ok, "A file was written."),
-                check("redis", InstallationCheckStatus::Fail, "It does not answer."),
+                check("files", HealthState::Ok, "A file was written."),
+                check("redis", HealthState::Fail, "It does not answer."),
             ]
         })
     }

@@ -68,6 +68,31 @@ pub(super) fn template_status(word: &str) -> Option<TemplateStatus> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::MediaKind;
+
+    #[test]
+    fn files_are_measured_by_their_type_however_they_are_sent() {
+        for (kind, mime_type, most) in [
+            (MediaKind::Image, "image/png", 5 * MIB),
+            (MediaKind::Document, "image/png", 5 * MIB),
+            (MediaKind::Document, "image/svg+xml", 5 * MIB),
+            (MediaKind::Audio, "audio/ogg", 16 * MIB),
+            (MediaKind::Document, "audio/ogg", 16 * MIB),
+            (MediaKind::Document, "video/quicktime", 16 * MIB),
+            (MediaKind::Document, "application/pdf", 100 * MIB),
+        ] {
+            assert_eq!(CAPABILITIES.check_file(kind, mime_type, most), Ok(()), "{kind:?} {mime_type}");
+            assert!(CAPABILITIES.check_file(kind, mime_type, most + 1).is_err(), "{kind:?} {mime_type}");
+        }
+        for (kind, mime_type) in [
+            (MediaKind::Image, "image/webp"),
+            (MediaKind::Sticker, "image/png"),
+            (MediaKind::Audio, "video/mp4"),
+            (MediaKind::Video, "audio/ogg"),
+        ] {
+            assert!(CAPABILITIES.check_file(kind, mime_type, 1).is_err(), "{kind:?} {mime_type}");
+        }
+    }
 
     #[test]
     fn tiers_are_numbers() {

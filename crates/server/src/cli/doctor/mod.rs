@@ -14,7 +14,7 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::join;
-use workbench::{InstallationCheck, InstallationCheckStatus as Status, InstallationChecks};
+use workbench::{HealthState as Status, InstallationCheck, InstallationChecks};
 
 /// How long a check may take.
 const LIMIT: Duration = Duration::from_secs(10);

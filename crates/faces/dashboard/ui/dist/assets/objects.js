@@ -1,1 +1,1 @@
-import{a as e,o as t,t as n}from"./ids.js";import{ot as r,st as i}from"./lib.js";import{t as a}from"./text-frame.js";function o(o,s){return t(o).filter(({kind:e})=>r.sees(e.needs)).map(t=>({label:t.id,group:a.kinds[t.kind.name],href:i.link(e(t,s)??n(t))}))}export{o as objectsOf};
+import{a as e,o as t,t as n}from"./ids.js";import{at as r,ot as i}from"./lib.js";import{t as a}from"./text-frame.js";function o(o,s){return t(o).filter(({kind:e})=>r.sees(e.needs)).map(t=>({label:t.id,group:a.kinds[t.kind.name],href:i.link(e(t,s)??n(t))}))}export{o as objectsOf};

@@ -59,19 +59,12 @@ function address(path: string, parts: Record<string, unknown> = {}, query: Recor
 }
 
 /** Sends a request until it is answered by more than the end of a session. Returns any answer, also a refusal. */
-async function deliver(url: string, init: RequestInit & { headers: Headers }, env: Env | undefined): Promise<Response> {
+export async function deliver(send: (token: string) => Promise<Response>, env?: Env): Promise<Response> {
   // The workspace of the tab when the request is made: another tab has its own. A page reads again when what it asks for changes,
   // not whenever the address does.
   const workspace = untrack(() => route.workspace);
   for (let attempt = 0; ; attempt++) {
-    init.headers.set("authorization", `Bearer ${await session.token(workspace, env)}`);
-    let response: Response;
-    try {
-      response = await fetch(url, { ...init, credentials: "omit", cache: "no-store" });
-    } catch (error) {
-      if (init.signal?.aborted) throw error;
-      throw new ApiError(0, undefined);
-    }
+    const response = await send(await session.token(workspace, env));
     if (response.ok) return response;
     // The session has ended, or its token: with another token, and after signing in, the request is sent again.
     if (response.status === 401 && attempt < 2) {
@@ -85,9 +78,20 @@ async function deliver(url: string, init: RequestInit & { headers: Headers }, en
   }
 }
 
-async function refusal(response: Response): Promise<ApiError> {
+/** Returns what a request was refused with. */
+export async function refusal(response: Response): Promise<ApiError> {
   const body: unknown = await response.json().catch(() => undefined);
   return new ApiError(response.status, body, response.headers);
+}
+
+async function ask(url: string, init: RequestInit & { headers: Headers }, token: string): Promise<Response> {
+  init.headers.set("authorization", `Bearer ${token}`);
+  try {
+    return await fetch(url, { ...init, credentials: "omit", cache: "no-store" });
+  } catch (error) {
+    if (init.signal?.aborted) throw error;
+    throw new ApiError(0, undefined);
+  }
 }
 
 /** Returns the answer if it is a success. */
@@ -101,7 +105,7 @@ async function exchange(method: string, url: string, accept: string, options: Op
   }
   if (options.ifMatch !== undefined) headers.set("if-match", `"${options.ifMatch}"`);
   if (method !== "get") headers.set("idempotency-key", options.idempotencyKey ?? newKey());
-  const response = await deliver(url, init, options.env);
+  const response = await deliver((token) => ask(url, init, token), options.env);
   if (!response.ok) throw await refusal(response);
   return response;
 }
@@ -134,7 +138,7 @@ export async function request({ method, path, headers, body, env, signal }: RawR
   if (body !== undefined) init.body = body;
   if (signal) init.signal = signal;
   const started = performance.now();
-  const response = await deliver(`${root}${BASE}${path}`, init, env);
+  const response = await deliver((token) => ask(`${root}${BASE}${path}`, init, token), env);
   const data = await response.arrayBuffer();
   const milliseconds = Math.round(performance.now() - started);
   return { status: response.status, headers: [...response.headers], text: new TextDecoder().decode(data), bytes: data.byteLength, milliseconds };

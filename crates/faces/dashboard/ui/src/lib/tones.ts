@@ -26,5 +26,4 @@ export function endpointState(endpoint: Schemas["WebhookEndpoint"]): { tone: Ton
 
 export const statusClassTone: Record<Schemas["StatusClass"], Tone> = { success: "ok", refused: "warn", failed: "danger" };
 export const keyTone: Record<Schemas["KeyStatus"], Tone> = { active: "ok", expired: "none", revoked: "none" };
-export const checkTone: Record<Schemas["InstallationCheckStatus"], Tone> = { ok: "ok", warn: "warn", fail: "danger" };
 export const healthTone: Record<Schemas["HealthState"], Tone> = { ok: "ok", warn: "warn", fail: "danger" };

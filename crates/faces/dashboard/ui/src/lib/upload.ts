@@ -1,11 +1,8 @@
 // Storing files, with how much of them has been sent: `fetch` does not say it.
 
-import { untrack } from "svelte";
-import { newKey, type Data } from "./api";
+import { deliver, newKey, refusal, type Data } from "./api";
 import { ApiError } from "./errors";
 import { root } from "./root";
-import { route } from "./route.svelte";
-import { session } from "./session.svelte";
 
 export type Stored = Data<"/files", "post">;
 
@@ -16,24 +13,17 @@ interface Options {
   progress?: (share: number) => void;
 }
 
-interface Answered {
-  status: number;
-  body: unknown;
-  headers: Headers;
-}
-
-function send(file: File, token: string, { idempotencyKey = newKey(), progress }: Options): Promise<Answered> {
+function send(file: File, token: string, idempotencyKey: string, progress: Options["progress"]): Promise<Response> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open("POST", `${root}/api/v1/files`);
-    request.responseType = "json";
     request.setRequestHeader("authorization", `Bearer ${token}`);
     request.setRequestHeader("accept", "application/json");
     request.setRequestHeader("idempotency-key", idempotencyKey);
     request.upload.onprogress = ({ loaded, total }) => progress?.(total > 0 ? loaded / total : 0);
     request.onload = () => {
-      const named = ["x-request-id", "retry-after"].map((name): [string, string] => [name, request.getResponseHeader(name) ?? ""]);
-      resolve({ status: request.status, body: request.response, headers: new Headers(named.filter(([, value]) => value)) });
+      const headers = ["x-request-id", "retry-after"].map((name): [string, string] => [name, request.getResponseHeader(name) ?? ""]);
+      resolve(new Response(request.responseText, { status: request.status, headers: headers.filter(([, value]) => value) }));
     };
     request.onerror = () => reject(new ApiError(0, undefined));
     const form = new FormData();
@@ -42,14 +32,9 @@ function send(file: File, token: string, { idempotencyKey = newKey(), progress }
   });
 }
 
-/** Stores a file in the workspace. When the session has ended, it is sent again after signing in. */
-export async function upload(file: File, options: Options = {}): Promise<Stored> {
-  const workspace = untrack(() => route.workspace);
-  const key = options.idempotencyKey ?? newKey();
-  for (let attempt = 0; ; attempt++) {
-    const { status, body, headers } = await send(file, await session.token(workspace), { ...options, idempotencyKey: key });
-    if (status >= 200 && status < 300) return (body as { data: Stored }).data;
-    if (status !== 401 || attempt >= 2) throw new ApiError(status, body, headers);
-    session.forget(workspace);
-  }
+/** Stores a file in the workspace. */
+export async function upload(file: File, { idempotencyKey = newKey(), progress }: Options = {}): Promise<Stored> {
+  const response = await deliver((token) => send(file, token, idempotencyKey, progress));
+  if (!response.ok) throw await refusal(response);
+  return ((await response.json()) as { data: Stored }).data;
 }

@@ -24,7 +24,7 @@ export const installation = {
     checks: "Checks",
     checksText: "The settings, the database, the storage of files, the models, the channels and what else the service depends on, as svc doctor checks them.",
     check: "Check again",
-    checkStatus: { ok: "In order", warn: "Look at it", fail: "Failed" } satisfies Record<Schemas["InstallationCheckStatus"], string>,
+    checkStatus: { ok: "In order", warn: "Look at it", fail: "Failed" } satisfies Record<Schemas["HealthState"], string>,
     noLogs: "No log has a row yet.",
     dashboard: "Dashboard",
     names: { request_logs: "Requests", request_hours: "Requests per hour", events: "Events", audit_log: "Audit", deliveries: "Webhook deliveries", executions: "Executions", ledger_entries: "Energy ledger", energy_ledger: "Energy ledger", jobs: "Jobs", runs: "Runs" } as Record<string, string>,

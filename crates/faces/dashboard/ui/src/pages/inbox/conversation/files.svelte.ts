@@ -79,12 +79,13 @@ export class Chosen {
     });
   }
 
-  /** Sends the stored file. Returns whether it was. */
-  async send(channelId: number, message: Pick<Schemas["ChannelMediaMessage"], "contact_id" | "caption" | "reply_to">): Promise<boolean> {
+  /** Sends the stored file to a contact. Returns whether it was. */
+  async send(contactId: number, message: Pick<Schemas["OperatorMessage"], "channel_id" | "reply_to">, caption: string | undefined): Promise<boolean> {
     return this.#try(async () => {
       if (!this.#stored) throw new Error("the file is not stored");
-      const body = { ...message, type: this.kind, file_id: this.#stored.id };
-      await api.post("/channels/{channelId}/chatnet/send-media", { path: { channelId }, body, idempotencyKey: this.#keys.send });
+      const attachment = { file_id: this.#stored.id, type: this.kind, ...(caption && { caption }) };
+      const body = { ...message, attachment };
+      await api.post("/contacts/{contactId}/operator-messages", { path: { contactId: String(contactId) }, body, idempotencyKey: this.#keys.send });
     });
   }
 
