@@ -120,7 +120,7 @@ async fn scripts_run_without_network_and_secrets(kind: Kind) {
             path: path.to_owned(),
             input: JsonText::printed("{\"a\":1}".to_owned()),
             livemode: false,
-            patience: Duration::from_millis(500),
+            patience: Duration::from_secs(3),
         };
         library.run_script(script).await.unwrap().map(|output| output.as_str().to_owned())
     };

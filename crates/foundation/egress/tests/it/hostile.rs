@@ -429,7 +429,7 @@ async fn hostile_answers_connect_to_nothing() {
 async fn the_trap_catches_what_is_allowed() {
     let trap = Trap::everywhere();
     let connector = Connector::new(Policy::allowing(["127.0.0.0/8"]).unwrap()).unwrap();
-    let limits = Limits { total: Duration::from_millis(50), ..Limits::default() };
+    let limits = Limits { total: Duration::from_millis(500), ..Limits::default() };
     let url = format!("http://127.0.0.1:{}/", trap.port);
     let error = connector.send(Request::get(url).limits(limits)).await.unwrap_err();
     assert!(matches!(error, Error::Timeout { .. }), "{error}");

@@ -157,7 +157,7 @@ async fn handshakes_count_as_connecting() {
     // The kernel accepts into the backlog, but nothing answers the ClientHello.
     let trap = Trap::everywhere();
     let connector = Connector::new(Policy::allowing(["127.0.0.1"]).unwrap()).unwrap();
-    let limits = Limits { connect: Duration::from_millis(50), ..Limits::default() };
+    let limits = Limits { connect: Duration::from_millis(500), ..Limits::default() };
     let request = Request::get(format!("https://127.0.0.1:{}/", trap.port)).limits(limits);
     let error = connector.send(request).await.unwrap_err();
     assert_eq!(error, Error::Timeout { reason: "no connection in time" });

@@ -120,7 +120,7 @@ async fn a_process_ends_after_an_unclean_end_and_not_after_a_clean_one() {
     ] {
         let key = key(body);
         let before = sandbox.stats().idle;
-        let _ = sandbox.call(&key, &Program::new(&function(body)), &within(300), &NoHost).await.unwrap();
+        let _ = sandbox.call(&key, &Program::new(&function(body)), &within(2_000), &NoHost).await.unwrap();
         assert_eq!(sandbox.stats().idle - before, stays, "{body}");
     }
 }

@@ -23,7 +23,7 @@ impl Host for Silent {
 }
 
 async fn call(sandbox: &Sandbox, host: &dyn Host) -> Outcome {
-    sandbox.call(&key("1"), &Program::new(""), &within(500), host).await.unwrap()
+    sandbox.call(&key("1"), &Program::new(""), &within(3_000), host).await.unwrap()
 }
 
 #[tokio::test]

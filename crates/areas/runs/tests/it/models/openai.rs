@@ -218,7 +218,7 @@ async fn a_model_that_hangs_leaves_time_for_the_next() {
     let (one, two) = (OpenAiServer::start().await, OpenAiServer::start().await);
     one.then(0, None, Value::Null);
     two.then(200, None, says("second"));
-    let answered = tier(&[&one, &two]).complete(prompt(Duration::from_millis(800))).await.unwrap();
+    let answered = tier(&[&one, &two]).complete(prompt(Duration::from_secs(4))).await.unwrap();
     assert_eq!((answered.completion.text.as_str(), one.requests()), ("second", 1));
 }
 
@@ -248,7 +248,7 @@ async fn a_server_that_hangs_is_given_up_and_a_cancelled_call_ends() {
     let server = OpenAiServer::start().await;
     server.then(0, None, Value::Null).then(0, None, Value::Null);
     let tier = tier(&[&server]);
-    let late = tier.complete(prompt(Duration::from_millis(100))).await;
+    let late = tier.complete(prompt(Duration::from_secs(1))).await;
     assert_eq!(late.unwrap_err(), ProviderError::Timeout);
     let asking = prompt(Duration::from_secs(60));
     let cancel = asking.cancel.clone();

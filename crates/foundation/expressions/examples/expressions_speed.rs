@@ -1,6 +1,6 @@
 //! How long a path, a formula-like expression, a condition and a text of 2 KiB take.
 //!
-//!     cargo run --release -p expressions --example speed
+//!     cargo run --release -p expressions --example expressions_speed
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a measurement for people")]
 

@@ -1,6 +1,6 @@
 //! Measures the embedded model: tokens per second of prompt and generation, and memory.
 //!
-//! `cargo run --release -p local-model --example speed -- [FILE] [THREADS] [ROUNDS]`
+//! `cargo run --release -p local-model --example model_speed -- [FILE] [THREADS] [ROUNDS]`
 //!
 //! A round has a prompt of about 290 tokens and an answer of 128 tokens. Prompts differ from their first words on, so
 //! no cached prefix is used. The output shows medians.
