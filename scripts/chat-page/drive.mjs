@@ -3,6 +3,8 @@
 //   node drive.mjs PAGE API KEY SCREENSHOT      ends with 1 and says what was not so
 
 import assert from "node:assert/strict";
+import { dirname } from "node:path";
+import { check } from "./checks.mjs";
 import { launch } from "./launch.mjs";
 
 const [page_url, api_url, key, screenshot] = process.argv.slice(2);
@@ -77,9 +79,10 @@ try {
   await page.locator("#chat .footer").filter({ hasText: "Reply STOP to opt out" }).waitFor();
   await page.screenshot({ path: screenshot });
 
-  // On a telephone everything that is used is on the screen, on both sides.
-  for (const width of [390, 360]) {
+  // At a desk and on a telephone, everything that is used is on the screen, on both sides.
+  for (const [width, scheme] of [[1280, "light"], [1280, "dark"], [390, "light"], [360, "light"], [360, "dark"]]) {
     await page.setViewportSize({ width, height: 740 });
+    await page.emulateMedia({ colorScheme: scheme });
     for (const [side, used] of [["#as-customer", ["#text", "#send", "#voice"]], ["#as-business", ["#text", "#send", "#switch"]]]) {
       await page.click(side);
       await page.locator("#chat li").first().waitFor();
@@ -92,9 +95,7 @@ try {
       assert.deepEqual(await page.locator("button").evaluateAll(cut), [], `buttons are cut off at ${width}`);
       const text = await page.locator("#text").boundingBox();
       assert(text.width >= 100, `the text box is ${text.width} wide at ${width}`);
-      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-      assert.equal(overflow, 0, `the page is ${overflow} too wide at ${width}`);
-      await page.screenshot({ path: screenshot.replace(".png", `-${width}${side.slice(3)}.png`) });
+      await check({ page, width, scheme, mistakes }, `chat-page${side.slice(3)}`, dirname(screenshot));
     }
   }
   assert.deepEqual(mistakes, []);
