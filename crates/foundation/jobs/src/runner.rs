@@ -9,7 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
+
+/// The least time between two looks at the table that enqueued jobs ask for. Otherwise writers that enqueue a job each would cost
+/// as many looks.
+const LEAST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Runs the jobs that it has handlers for. Rows of other kinds are left to other versions of the program. Cheap to
 /// clone.
@@ -194,11 +199,16 @@ async fn serve(runner: Arc<Runner>, tokens: Tokens) -> InFlight {
         // Wait until another query can find something: a wake-up, the next poll, or room for more jobs.
         let pause = tokio::time::sleep(runner.poll);
         tokio::pin!(pause);
+        let rested_at = Instant::now() + LEAST_PAUSE;
+        let woken = async || {
+            tokio::time::sleep_until(rested_at).await;
+            enqueued.notified().await;
+        };
         loop {
             let full = running.tasks.len() >= runner.concurrency;
             tokio::select! {
                 () = tokens.soft.cancelled() => break,
-                () = enqueued.notified(), if !full => break,
+                () = woken(), if !full => break,
                 () = &mut pause, if !full => break,
                 Some(ended) = running.next() => {
                     if more || ended == Some(Ended::Again) {
