@@ -18,7 +18,7 @@ text_enum! {
     pub enum HealthState {
         /// Nothing is to be done.
         Ok = "ok",
-        /// It works, but somebody should look at it.
+        /// It works, and needs attention soon.
         Warn = "warn",
         /// Requests are refused, the service would not start again, or a part of it does not work.
         Fail = "fail",
