@@ -1,25 +1,25 @@
-// Opens every page at the widths of a desk and of a telephone, light and dark, and each of some pages in its states. A tablet, a wide
-// screen, and what a reader changes (looks.mjs) see every page once.
+// Opens every page at the widths of a desk and of a telephone, light and dark, and in its states (states.mjs). A tablet, a wide screen, and
+// what a reader changes (looks.mjs) see every page once.
 
 import assert from "node:assert/strict";
 import { check, open, settled } from "./checks.mjs";
-import { states } from "./journeys.mjs";
+import { extremes } from "./journeys.mjs";
 import { spaceText, speakLonger } from "./looks.mjs";
 import { openShop } from "./shop.mjs";
+import { inviteGuests, states } from "./states.mjs";
 
-/** All pages: the links of the rail, their tabs, and the tabs in them. */
-async function pages(page, origin) {
-  const found = new Set([`${origin}/app/1/`]);
+/** All pages of a workspace: the links of the rail, their tabs, and the tabs in them. */
+async function pages(page, origin, workspace = 1) {
+  const home = `${origin}/app/${workspace}/`;
+  const found = new Set([home]);
   for (const address of found) {
     await page.goto(address);
     await settled(page).catch((error) => Promise.reject(new Error(`${address}: ${error.message}`)));
     const links = await page.locator("nav a").evaluateAll((all) => all.map((one) => one.href.split("?")[0]));
-    for (const one of links) if (one.startsWith(`${origin}/app/1/`)) found.add(one);
+    for (const one of links) if (one.startsWith(home)) found.add(one);
   }
-  return [...found];
+  return [...found].map((address) => ({ address, name: address.slice(home.length).replaceAll("/", "-") || "home" }));
 }
-
-const nameOf = (address, origin) => address.slice(`${origin}/app/1/`.length).replaceAll("/", "-") || "home";
 
 /** The first record of a list: where it is, the link that opens it, and what stands in it if it comes late. */
 const RECORDS = [
@@ -39,10 +39,21 @@ const RECORDS = [
   ["settings/team", "member", "tbody a", "[data-record] :is(h1, h2)"],
 ];
 
-/** How pages are looked at, and whether records and states are opened too. All of it with reduced motion. */
+/** Where the first records are. */
+async function records(page, origin) {
+  const found = [];
+  for (const [path, name, link] of RECORDS) {
+    await page.goto(`${origin}/app/1/${path}`);
+    await settled(page);
+    found.push({ name, isRecord: true, address: await page.locator(link).first().evaluate((one) => one.href) });
+  }
+  return found;
+}
+
+/** How pages are looked at, whether records are opened too, and in which scheme the states. All of it with reduced motion. */
 const LOOKS = [
-  { width: 1280, schemes: ["light", "dark"], hasRecords: true, hasStates: true },
-  { width: 360, schemes: ["light", "dark"], hasRecords: true, hasStates: true },
+  { width: 1280, schemes: ["light", "dark"], hasRecords: true, statesIn: "light" },
+  { width: 360, schemes: ["light", "dark"], hasRecords: true, statesIn: "dark" },
   { width: 768 },
   { width: 1920 },
   // A desk of 1280 pixels at 400 %.
@@ -67,8 +78,19 @@ async function look(page, where) {
   assert.deepEqual(found, { cut: [], moving: 0 }, where);
 }
 
+/** The owner of a workspace without data, with its pages, and a viewer. */
+async function guestsOf({ browser, origin }, page) {
+  const guests = await inviteGuests({ browser, origin, page });
+  const { context, page: own } = await open(browser, origin, { width: 1280, state: guests.owner });
+  const found = await pages(own, origin, guests.workspace);
+  await context.close();
+  return { ...guests, pages: found };
+}
+
 /** Walks. `attempt(name, view, walk)` notes what fails. */
-export async function walk({ browser, origin, state, folder, attempt, call, chat, hook }) {
+export async function walk(given) {
+  const { browser, origin, state, folder, attempt, call, chat, hook } = given;
+  let guests;
   const endpoints = await call("GET", "/webhook-endpoints");
   if (endpoints.length === 0) await call("POST", "/webhook-endpoints", { url: hook, enabled_events: ["contact.*"], description: "Orders" });
   await openShop({ call, chat });
@@ -76,7 +98,7 @@ export async function walk({ browser, origin, state, folder, attempt, call, chat
   const all = await pages(first.page, origin);
   await first.context.close();
   const chosen = process.env.LOOKS?.split(",");
-  for (const { width, schemes = ["light"], look: kind, prepare, forcedColors, hasRecords, hasStates } of LOOKS) {
+  for (const { width, schemes = ["light"], look: kind, prepare, forcedColors, hasRecords, statesIn } of LOOKS) {
     if (chosen && !chosen.includes(kind ?? String(width))) continue;
     for (const scheme of schemes) {
       const view = await open(browser, origin, { width, scheme, state });
@@ -89,8 +111,7 @@ export async function walk({ browser, origin, state, folder, attempt, call, chat
         await look(page, `${name}, ${mode}`);
         await check(view, kind ? `${name}-${kind}` : name, folder);
       };
-      for (const address of all) {
-        const name = nameOf(address, origin);
+      for (const { address, name } of all) {
         await attempt(`page ${name}, ${mode}`, view, async () => {
           await page.goto(address);
           await see(name);
@@ -106,7 +127,11 @@ export async function walk({ browser, origin, state, folder, attempt, call, chat
           await see(name);
         });
       }
-      if (hasStates) await attempt(`states, ${mode}`, view, () => states({ view, origin, folder }));
+      if (statesIn) await attempt(`extremes, ${mode}`, view, () => extremes({ view, origin, folder }));
+      if (statesIn === scheme) {
+        guests ??= await guestsOf(given, page);
+        await states({ browser, origin, folder, attempt, state, guests, pages: [...all, ...(await records(page, origin))], width, scheme });
+      }
       await view.context.close();
     }
   }

@@ -34,6 +34,8 @@ export class People {
   contacts = new SvelteMap<number, Contact>();
   team = $state.raw<Member[]>([]);
   channels = $state.raw<Channel[]>([]);
+  /** Whether it is known that no channel is connected. */
+  hasNoChannel = $state(false);
   me = $state.raw<number>();
   /** The fields of contacts with their words. */
   fields = $state.raw<ReadonlyMap<string, ContactField>>(new Map());
@@ -54,7 +56,9 @@ export class People {
   }
 
   async #loadChannels(signal: AbortSignal): Promise<void> {
-    if (session.can("channels:read")) this.channels = (await api.get("/channels", { signal })).data;
+    if (!session.can("channels:read")) return;
+    this.channels = (await api.get("/channels", { signal })).data;
+    this.hasNoChannel = this.channels.length === 0;
   }
 
   async #loadFields(signal: AbortSignal): Promise<void> {
