@@ -3,7 +3,7 @@
 use super::content::FilledTemplate;
 use super::recipient::To;
 use super::retry::Attempt;
-use super::text_or_reply::TextOrReply;
+use super::text_or_reply::{MessageFile, TextOrReply};
 use chatnet::{Interactive, MediaKind, SentTemplate};
 use model::{ChannelId, ContactId, FileId, MemberId, MessageId, QuickReplyId, text_enum};
 use serde::Deserialize;
@@ -278,22 +278,6 @@ body! {
         pub(crate) namespace: String,
     }
     with channel template attempt
-}
-
-/// A file that is sent in the place of a text.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(example = json!({ "file_id": 1, "caption": "Our price list" }))]
-pub struct MessageFile {
-    /// The id of the file.
-    pub(crate) file_id: FileId,
-    /// What it is sent as. By default what its MIME type says.
-    #[serde(default, rename = "type")]
-    pub(crate) kind: Option<MediaKind>,
-    /// The text below it. Audio and stickers have none.
-    #[serde(default)]
-    #[schema(min_length = 1, max_length = 1_024, pattern = r"\S")]
-    pub(crate) caption: Option<String>,
 }
 
 body! {

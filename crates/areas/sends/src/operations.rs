@@ -2,12 +2,13 @@
 
 use super::bodies::{
     ChannelInteractiveMessage, ChannelMediaMessage, ChannelReaction, ChannelTemplateMessage,
-    ChannelTextMessage, DryRun, MessageFile, ReadMark,
+    ChannelTextMessage, DryRun, ReadMark,
 };
 use super::content::{Content, FreeMessage, interactive, text};
 use super::result::SendResult;
 use super::retry::Attempt;
 use super::send::{SendParts, Sending};
+use super::text_or_reply::MessageFile;
 use auth::Seal;
 use channels::ChannelRow;
 use channels::{Network, refused};

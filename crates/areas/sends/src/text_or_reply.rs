@@ -1,16 +1,33 @@
 //! What is said to a contact: a text, a quick reply with all that it has, or a file.
 
-use super::bodies::MessageFile;
 use super::content::{Content, FreeMessage, interactive, media, text};
 use super::result::SendResult;
 use super::send::Sending;
 use crate::quick_replies::{self, Filling, Rendered};
 use channels::ChannelRow;
-use chatnet::Interactive;
+use chatnet::{Interactive, MediaKind};
 use model::{Caller, Code, Error, FileId, MessageId, QuickReplyId, Result};
 use ports::{ContactCard, WorkspaceVariables};
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use store::Tx;
+use utoipa::ToSchema;
+
+/// A file that is sent in the place of a text.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({ "file_id": 1, "caption": "Our price list" }))]
+pub struct MessageFile {
+    /// The id of the file.
+    pub(crate) file_id: FileId,
+    /// What it is sent as. By default what its MIME type says.
+    #[serde(default, rename = "type")]
+    pub(crate) kind: Option<MediaKind>,
+    /// The text below it. Audio and stickers have none.
+    #[serde(default)]
+    #[schema(min_length = 1, max_length = 1_024, pattern = r"\S")]
+    pub(crate) caption: Option<String>,
+}
 
 /// A text or a quick reply, and files behind it.
 #[derive(Debug, Clone, Copy)]
