@@ -12,11 +12,8 @@ const REASON = "The database does not answer. Nothing was changed.";
 const REFUSAL = { success: false, error: { type: "api_error", code: "service_unavailable", message: REASON }, request_id: "req_01m7y8an3svyntrgbjv54q8v9e" };
 /** What Core Web Vitals call a good layout shift on a phone, and half of it at a desk. */
 const mostShift = (width) => (width < 720 ? 0.1 : 0.05);
-/**
- * The messages of a conversation make room for who answers above them and for what is written below; the failures of Overview make room
- * for its drawings.
- */
-const MOST_SHIFT_OF = { conversation: 0.25, "developers-overview": 0.2 };
+/** The messages of a conversation make room for who answers above them and for what is written below. */
+const MOST_SHIFT_OF = { conversation: 0.25 };
 const MOST_PRESSES = 5;
 const MOST_PRESSED = 8;
 
