@@ -67,7 +67,7 @@ fn page() -> Markup {
                         span id="answers" {}
                         button id="switch" type="button" {}
                     }
-                    ol id="chat" aria-live="polite" {}
+                    ol id="chat" tabindex="0" aria-label="Messages" aria-live="polite" {}
                     form id="compose" {
                         input id="text" placeholder="Write a message" aria-label="Message" maxlength="4000" autocomplete="off";
                         button id="send" { "Send" }
