@@ -344,6 +344,7 @@ mod tests {
         end.send(()).unwrap();
         busy.await.unwrap().unwrap();
         threads.run(Priority::Normal, |answer: Answer<()>| answer.send(Ok(()))).await.unwrap();
+        assert_eq!(threads.waiting(), 0);
     }
 
     #[tokio::test]
