@@ -207,6 +207,7 @@ export async function states({ browser, origin, width, scheme, state, guests, fo
     const isNew = (address) => address.startsWith(one.address) && !list.some((other) => other.address === address.split("?tab=activity")[0]);
     if (one.isRecord) list.push(...tabs.filter(isNew).map((address) => ({ address, name: `${one.name} ${address.split(/[/=]/).at(-1)}`, isTab: true })));
   });
+  assert(seen.closed.size > 0, "a viewer can open every page");
   const wrong = [...seen.links].filter(([link]) => [...seen.closed].some((address) => link === address || link.startsWith(`${address}/`)));
   assert.deepEqual(wrong, [], "links of a viewer to pages that are closed");
   console.log(`        states, ${mode}: ${pages.length} pages and records, ${guests.pages.length} without data, ${((Date.now() - began) / 1000).toFixed(0)} s`);

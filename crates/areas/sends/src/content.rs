@@ -50,10 +50,10 @@ pub(super) fn text(text: String, preview_url: bool, reply_to: Option<MessageId>)
     }
 }
 
-/// A file, perhaps with a text below it.
+/// A file, with a caption or without.
 ///
 /// # Errors
-/// `validation_error` where what it is sent as has no text.
+/// `validation_error` for a caption of audio or of a sticker.
 pub(super) fn media(
     attachment: NewAttachment,
     caption: Option<String>,

@@ -76,7 +76,8 @@ impl Sending<'_> {
             }
             (None, None, None, None) if !message.files.is_empty() => Vec::new(),
             _ => {
-                let rule = "is required, or one of the fields that stand in its place, and not two of them";
+                let rule = "is required, or `quick_reply_id`, `interactive` or `attachment` where the operation takes it, \
+                     and only one of them";
                 return Err(Error::invalid("text", rule));
             }
         };

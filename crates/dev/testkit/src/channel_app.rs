@@ -277,8 +277,12 @@ impl ChannelApp {
 
     /// Uploads a file and returns its id.
     pub async fn upload(&self) -> Value {
-        let ask =
-            self.app.ask("POST", "/files").key(&self.key).form(&[], ("prices.txt", b"Lamp: 10".as_slice()));
+        self.upload_as("prices.txt", b"Lamp: 10").await
+    }
+
+    /// Uploads a file with this name and content, and returns its id.
+    pub async fn upload_as(&self, name: &str, content: &[u8]) -> Value {
+        let ask = self.app.ask("POST", "/files").key(&self.key).form(&[], (name, content));
         ask.send().await.expect(201)["id"].clone()
     }
 

@@ -12,8 +12,8 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
-/// The least time between two looks at the table that enqueued jobs ask for. Otherwise writers that enqueue a job each would cost
-/// as many looks.
+/// The least time between two queries of the table that enqueued jobs cause. Without it, a thousand transactions that enqueue a job
+/// each would cause a thousand queries.
 const LEAST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Runs the jobs that it has handlers for. Rows of other kinds are left to other versions of the program. Cheap to
@@ -175,7 +175,7 @@ impl InFlight {
 async fn serve(runner: Arc<Runner>, tokens: Tokens) -> InFlight {
     let mut running = InFlight::default();
     let mut planned = false;
-    // It keeps a wake-up that comes while the table is queried.
+    // A wake-up that comes while the table is queried is kept.
     let enqueued = runner.worker.db.enqueued();
     while !tokens.soft.is_cancelled() {
         let free = runner.concurrency.saturating_sub(running.tasks.len());

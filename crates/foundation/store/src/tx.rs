@@ -105,7 +105,7 @@ pub(crate) fn run_hooks(hooks: Vec<AfterCommit>) {
 /// Sees what events are emitted, by their names and data.
 pub type EventObserver = Box<dyn Fn(&str, &JsonText) + Send + Sync>;
 
-/// Who learns of what transactions do, beside the database.
+/// Who is notified of the events and jobs of transactions.
 #[derive(Default)]
 pub(crate) struct Listeners {
     /// Woken by events that are durable.

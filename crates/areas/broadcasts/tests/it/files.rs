@@ -40,10 +40,7 @@ async fn a_broadcast_reaches_whom_a_file_lists(kind: Kind) {
     for number in 0..6 {
         ids.push(desk.contact(&format!("C{number}"), &format!("+551198765430{number}")).await);
     }
-    let list = async |content: String| {
-        let ask = desk.app.ask("POST", "/files").key(&desk.key).form(&[], ("list.csv", content.as_bytes()));
-        ask.send().await.expect(201)["id"].clone()
-    };
+    let list = async |content: String| desk.upload_as("list.csv", content.as_bytes()).await;
     let draft = async |audience: Value| {
         let body = json!({
             "name": "Prices", "channel_id": desk.channel, "audience": audience,
@@ -93,8 +90,7 @@ async fn lists_of_other_programs_are_read_and_strangers_are_left_out(kind: Kind)
         ids.push(desk.contact(&format!("C{number}"), &format!("+3460011122{number}")).await);
     }
     let broadcast = async |name: &str, content: &[u8]| {
-        let ask = desk.app.ask("POST", "/files").key(&desk.key).form(&[], (name, content));
-        let file = ask.send().await.expect(201)["id"].clone();
+        let file = desk.upload_as(name, content).await;
         let body = json!({
             "name": "Prices", "channel_id": desk.channel, "audience": { "file_id": file },
             "template": { "name": "prices", "language": "en", "media": desk.upload().await },

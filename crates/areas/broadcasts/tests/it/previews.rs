@@ -74,8 +74,7 @@ async fn a_file_is_counted_line_by_line(kind: Kind) {
     let desk = open(kind).await;
     contacts(&desk).await;
     let list = b"phone\n+5511987650001\n+5511987650001\n+5511987650009\n+5511987650003\n";
-    let ask = desk.app.ask("POST", "/files").key(&desk.key).form(&[], ("list.csv", list));
-    let file = ask.send().await.expect(201)["id"].clone();
+    let file = desk.upload_as("list.csv", list).await;
     let draft = json!({ "name": "Sale", "template": sale(), "audience": { "file_id": file } });
     let preview = desk.post("/broadcasts?dry_run=true", draft).await.expect(200);
     assert_eq!(

@@ -133,8 +133,7 @@ async fn files_that_a_person_cannot_send_are_refused(kind: Kind) {
         assert_eq!(refused.expect_error(status, code).as_deref(), Some(param), "{body}");
     }
     let voice = b"OggS\0\x02\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0OpusHead";
-    let ask = desk.app.ask("POST", "/files").key(&desk.key).form(&[], ("voice.ogg", voice.as_slice()));
-    let voice = ask.send().await.expect(201)["id"].clone();
+    let voice = desk.upload_as("voice.ogg", voice).await;
     let refused = desk.post(&path, json!({ "attachment": { "file_id": voice, "caption": "Listen" } })).await;
     assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("attachment.caption"));
     desk.post(&path, json!({ "attachment": { "file_id": voice } })).await.expect(200);
@@ -150,8 +149,7 @@ async fn a_large_picture_does_not_pass_as_a_document(kind: Kind) {
     let contact = desk.only_contact().await["id"].clone();
     let mut picture = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0".to_vec();
     picture.resize(5 * 1_024 * 1_024 + 1, 0);
-    let ask = desk.app.ask("POST", "/files").key(&desk.key).form(&[], ("large.png", &picture));
-    let file = ask.send().await.expect(201)["id"].clone();
+    let file = desk.upload_as("large.png", &picture).await;
     let body = json!({ "contact_id": contact, "type": "document", "file_id": file });
     let refused = desk.post(&desk.path("/chatnet/send-media"), body).await;
     assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("file_id"));

@@ -23,7 +23,8 @@ function send(file: File, token: string, idempotencyKey: string, progress: Optio
     request.upload.onprogress = ({ loaded, total }) => progress?.(total > 0 ? loaded / total : 0);
     request.onload = () => {
       const headers = ["x-request-id", "retry-after"].map((name): [string, string] => [name, request.getResponseHeader(name) ?? ""]);
-      resolve(new Response(request.responseText, { status: request.status, headers: headers.filter(([, value]) => value) }));
+      // An empty body must be `null`: some statuses allow no other.
+      resolve(new Response(request.responseText || null, { status: request.status, headers: headers.filter(([, value]) => value) }));
     };
     request.onerror = () => reject(new ApiError(0, undefined));
     const form = new FormData();
